@@ -1,0 +1,45 @@
+# Two commands for a fresh machine: `make demo` and `make test`.
+# Each creates .venv and installs the package into it when needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CORE := CMakeLists.txt $(wildcard src/core/*)
+
+.PHONY: help demo test lint types unit package clean
+
+help:
+	@echo "make demo      run the main job on generated data: a table and a picture"
+	@echo "make test      lint, types and tests"
+	@echo "make package   build the wheel and try it in an empty environment"
+	@echo "make clean     remove .venv and everything built"
+
+# Editable, so that Python sources are used as they are; a change of the C++ core reinstalls.
+$(STAMP): pyproject.toml $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python -m localegop.demo
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -n 2 tests src/localegop
+
+package: $(STAMP)
+	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python tools/check_wheel.py dist
+
+clean:
+	rm -rf $(VENV) build dist demo_output

@@ -1,0 +1,5 @@
+"""Adaptive local regression by local expected gradient outer products."""
+
+from importlib.metadata import version
+
+__version__ = version("localegop")

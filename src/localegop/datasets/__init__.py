@@ -1,0 +1,1 @@
+"""Data generators and loaders, named as scikit-learn would name them."""

@@ -1,0 +1,57 @@
+"""Kernels: profiles, weights, names."""
+
+import numpy as np
+import pytest
+
+from localegop import reference
+from localegop.kernels import KERNELS, Kernel, as_kernel, effective_size
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_profile_is_that_of_the_reference(name):
+    u = np.linspace(0, 5, 101)
+    assert KERNELS[name](u) == pytest.approx(reference.KERNELS[name](u))
+    assert KERNELS.keys() == reference.KERNELS.keys()
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
+def test_profile_is_one_at_zero_and_falls(kernel):
+    u = np.linspace(0, 5, 101)
+    assert kernel([0.0]) == 1.0
+    assert np.all(np.diff(kernel(u)) <= 0)
+    assert np.all(kernel(u[u >= kernel.support]) == 0)
+    assert np.all(kernel(u[u < kernel.support]) > 0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
+def test_shift_invariance_is_as_declared(kernel):
+    u = np.array([0.1, 0.2, 0.5])
+    ratio = kernel(u + 0.3) / kernel(u)
+    assert np.allclose(ratio, ratio[0]) == kernel.shift_invariant
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
+def test_weights_sum_to_one_however_far(kernel):
+    u = np.array([[0.1, 0.4, 0.9], [1e4, 1e4, 2e4], [1e300, 1.1e300, 1.2e300]])
+    w = kernel.weights(u)
+    assert w.sum(axis=1) == pytest.approx(np.ones(3))
+    assert np.all(np.diff(w, axis=1) <= 0)
+
+
+def test_all_outside_the_support_share_by_nearness():
+    assert KERNELS["biweight"].weights([3.0, 2.0, 2.0]).tolist() == [0.0, 0.5, 0.5]
+
+
+def test_effective_size_of_equal_weights_is_their_number():
+    assert effective_size(np.full((2, 5), 0.3)) == pytest.approx([5.0, 5.0])
+
+
+def test_as_kernel():
+    assert as_kernel("gaussian") is KERNELS["gaussian"]
+    assert as_kernel(KERNELS["laplace"]) is KERNELS["laplace"]
+    custom = as_kernel(np.reciprocal)
+    assert isinstance(custom, Kernel)
+    assert custom.name == "reciprocal"
+    for wrong in ("boxcar", 3):
+        with pytest.raises(ValueError, match=r"kernel must be one of .*'gaussian'.*, got"):
+            as_kernel(wrong)
