@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
+from localegop.datasets import make_annulus, make_helix
 from localegop.reference import KERNELS, kernel_weights, local_egop, local_linear
 from localegop.schedules import EffectiveSampleSize, Geometric, PowerLaw
 
@@ -221,3 +222,23 @@ def test_bad_input_is_named(changed, message):
     arguments = {"X": X, "y": Y, "query": QUERY, "n_iter": 2} | changed
     with pytest.raises(ValueError, match=message):
         local_egop(**arguments)
+
+
+def test_annulus_neighborhood_is_long_along_the_radius():
+    points, labels = make_annulus(600, noise_std=0.05, random_state=0)
+    query = np.array([1.0, 0.0])
+    fit = local_egop(points, labels, query, n_iter=41, n_subsamples=60, random_state=0)
+    w = kernel_weights(points, query, fit.trace.metric[40], KERNELS["gaussian"])
+    radius, angle = np.hypot(*points.T), np.arctan2(*points.T[::-1])
+    along, across = (np.sqrt(w @ (v - w @ v) ** 2) for v in (radius, angle))
+    assert along > 3 * across
+
+
+def test_helix_is_predicted_far_better_than_by_neighbors():
+    points, labels = make_helix(1004, 5, random_state=0)
+    errors = [
+        local_egop(points[4:], labels[4:], points[i], n_iter=50, n_subsamples=60, random_state=0).value
+        - labels[i]
+        for i in range(4)
+    ]
+    assert np.median(np.square(errors)) < 1e-5 * labels.var()

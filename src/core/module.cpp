@@ -2,36 +2,214 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
 
-#include "distances.hpp"
+#include "hot.hpp"
+#include "neighborhoods.hpp"
+#include "points.hpp"
 
 namespace nb = nanobind;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using namespace nb::literals;
 
+namespace localegop {
 namespace {
 
-OutVector squared_distances(Matrix points, Vector center, Matrix metric) {
-    const std::size_t n = points.shape(0), dim = points.shape(1);
-    if (center.shape(0) != dim || metric.shape(0) != dim || metric.shape(1) != dim)
-        throw nb::value_error("squared_distances: points, center and metric differ in width");
-    auto* out = new double[n];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<nb::numpy, double>;
+
+// A new array that Python owns, filled by `data`.
+struct Fresh {
+    explicit Fresh(std::vector<std::size_t> shape_) : shape(std::move(shape_)) {
+        std::size_t size = 1;
+        for (std::size_t s : shape) size *= s;
+        data = new double[size > 0 ? size : 1]();
+        owner = nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    }
+    Out array() const { return Out(data, shape.size(), shape.data(), owner); }
+    std::vector<std::size_t> shape;
+    double* data;
+    nb::capsule owner;
+};
+
+void require(bool condition, const char* message) {
+    if (!condition) throw nb::value_error(message);
+}
+
+bool signal_arrived() {
+    nb::gil_scoped_acquire acquire;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs a loop without the GIL; a signal handler's exception (Ctrl-C) passes on to Python.
+template <class Loop>
+void without_gil(Loop loop) {
+    bool finished;
     {
         nb::gil_scoped_release release;
-        localegop::squared_distances(points.data(), center.data(), metric.data(), n, dim, out);
+        finished = loop();
     }
-    return OutVector(out, {n}, owner);
+    if (!finished) throw nb::python_error();
+}
+
+Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
+    Points p;
+    p.n = rows.shape(0), p.dim = rows.shape(1), p.outputs = labels.shape(1);
+    require(labels.shape(0) == p.n && share.shape(0) == p.n, "rows, labels and share differ in length");
+    require(p.n > 0 && p.n < (std::size_t{1} << 31), "the number of points must be in 1 .. 2^31");
+    p.rows.assign(rows.data(), rows.data() + p.n * p.dim);
+    p.labels.assign(labels.data(), labels.data() + p.n * p.outputs);
+    p.share.assign(share.data(), share.data() + p.n);
+    return p;
+}
+
+Rule make_rule(int kernel, double cutoff, double tolerance, nb::object profile) {
+    Rule rule;
+    rule.kernel = static_cast<KernelId>(kernel);
+    rule.cutoff = cutoff;
+    rule.tolerance = tolerance;
+    if (rule.kernel == KernelId::custom) {
+        rule.profile = [profile](const double* u, double* w, std::size_t count) {
+            nb::gil_scoped_acquire acquire;
+            nb::object result = profile(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(
+                u, {count}, nb::handle()).cast(nb::rv_policy::copy));
+            const auto weights = nb::cast<In<double, 1>>(result);
+            require(weights.shape(0) == count, "the kernel must return one weight per distance");
+            std::copy(weights.data(), weights.data() + count, w);
+        };
+    }
+    return rule;
+}
+
+// Weights of the neighbors of a batch of centers, and averages with them.
+struct Neighborhoods {
+    std::shared_ptr<const Points> points;
+    std::vector<Neighbors> kept;
+
+    Out outer_products(In<double, 3> gradients, int threads) const {
+        require(gradients.shape(0) == points->n && gradients.shape(2) == points->dim,
+                "gradients must be (points, outputs, dimensions)");
+        Fresh out({kept.size(), points->dim, points->dim});
+        without_gil([&] {
+            return average_outer_products(*points, kept, gradients.data(), gradients.shape(1), out.data,
+                                          threads, signal_arrived);
+        });
+        return out.array();
+    }
+
+    Out means(In<double, 2> values, int threads) const {
+        require(values.shape(0) == points->n, "values must have one row per point");
+        Fresh out({kept.size(), values.shape(1)});
+        without_gil([&] {
+            return average(kept, values.data(), values.shape(1), out.data, threads, signal_arrived);
+        });
+        return out.array();
+    }
+
+    nb::tuple neighbors(std::size_t i) const {
+        require(i < kept.size(), "no such center");
+        const Neighbors& near = kept[i];
+        auto* indices = new std::int32_t[near.indices.size() + 1];
+        std::copy(near.indices.begin(), near.indices.end(), indices);
+        nb::capsule owner(indices, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+        Fresh weights({near.weights.size()});
+        std::copy(near.weights.begin(), near.weights.end(), weights.data);
+        return nb::make_tuple(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(
+                                  indices, {near.indices.size()}, owner),
+                              weights.array());
+    }
+
+    std::size_t bytes() const {
+        std::size_t sum = 0;
+        for (const Neighbors& near : kept)
+            sum += sizeof(near) + near.indices.capacity() * 4 + near.weights.capacity() * 8;
+        return sum;
+    }
+};
+
+nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+                         In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
+                         std::optional<In<std::int32_t, 1>> indices,
+                         std::optional<In<std::int64_t, 1>> left_out,
+                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
+                         bool keep, int degree, In<double, 1> ridges, bool variances, int threads) {
+    const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
+    require(centers.shape(1) == dim, "centers differ from the points in width");
+    require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
+            "there must be one metric a center");
+    require(!start || (indices && start->shape(0) == count + 1), "candidate lists must match the centers");
+    require(!left_out || left_out->shape(0) == count, "left_out must match the centers");
+    require(targets || scales, "either targets or scales must be given");
+    require(!targets || targets->shape(0) == count, "targets must match the centers");
+    require(!scales || scales->shape(0) == count, "scales must match the centers");
+    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    Batch batch;
+    batch.count = count;
+    batch.centers = centers.data();
+    batch.metrics = metrics.data();
+    if (start) batch.candidates = {start->data(), indices->data()};
+    if (left_out) batch.left_out = left_out->data();
+    if (targets) batch.targets = targets->data();
+    if (scales) batch.scales = scales->data();
+    batch.keep = keep;
+    batch.degree = degree;
+    batch.ridges = ridges.data();
+    batch.ridge_count = ridges.shape(0);
+    batch.variances = variances;
+
+    const std::size_t fits = degree < 0 ? 0 : ridges.shape(0);
+    Fresh out_scales({count}), sizes({count}), values({count, fits, outputs}),
+        gradients({count, fits, outputs, dim}), factors({count, variances ? fits : 0});
+    auto hoods = std::make_unique<Neighborhoods>();
+    hoods->points = points;
+    const BatchResult result{out_scales.data, sizes.data, values.data, gradients.data, factors.data};
+    without_gil([&] {
+        return localize(*points, rule, batch, result, hoods->kept, threads, signal_arrived);
+    });
+    return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
+                          sizes.array(), values.array(), gradients.array(), factors.array());
 }
 
 }  // namespace
+}  // namespace localegop
 
 NB_MODULE(_core, m) {
+    using namespace localegop;
+    nb::set_leak_warnings(false);  // globals alive at exit are no leak
     m.doc() = "Compiled core of localegop.";
-    m.def("squared_distances", &squared_distances, nb::arg("points"), nb::arg("center"),
-          nb::arg("metric"),
-          "Squared Mahalanobis distances (x - c)' M (x - c) of every row of `points` from `center`.");
+    m.attr("instruction_set") = hot_loops().name;
+    nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
+        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
+                 return std::make_shared<Points>(make_points(rows, labels, share));
+             }),
+             "rows"_a, "labels"_a, "share"_a);
+    nb::class_<Rule>(m, "Rule", "Kernel and tolerances that cut neighborhoods out of the data.")
+        .def(nb::new_(&make_rule), "kernel"_a, "cutoff"_a, "tolerance"_a, "profile"_a.none());
+    nb::class_<Neighborhoods>(m, "Neighborhoods", "Weights of the neighbors of a batch of centers.")
+        .def("outer_products", &Neighborhoods::outer_products, "gradients"_a, "threads"_a)
+        .def("means", &Neighborhoods::means, "values"_a, "threads"_a)
+        .def("neighbors", &Neighborhoods::neighbors, "center"_a)
+        .def_prop_ro("nbytes", &Neighborhoods::bytes);
+    m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
+          "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
+          "scales"_a.none(), "keep"_a, "degree"_a, "ridges"_a, "variances"_a, "threads"_a);
+    m.def("gram",
+          [](In<double, 2> columns) {
+              Fresh out({columns.shape(0), columns.shape(0)});
+              require(columns.shape(1) % kLane == 0, "gram: the number of points must be padded");
+              without_gil([&] {
+                  hot_loops().gram(columns.data(), columns.shape(1), columns.shape(1),
+                                   columns.shape(0), out.data);
+                  return true;
+              });
+              return out.array();
+          },
+          "columns"_a, "Lower triangle of columns @ columns.T, for tests and benchmarks.");
 }

@@ -216,7 +216,7 @@ def local_egop(
 def squared_distances(X: Array, center: Array, metric: Array) -> Array:
     """Squared Mahalanobis distances u_i = (x_i - c)' M (x_i - c)."""
     difference = X - center
-    u: Array = np.einsum("ia,ab,ib->i", difference, metric, difference)
+    u: Array = np.einsum("ia,ia->i", difference @ metric, difference)
     return np.maximum(u, 0.0)  # rounding can leave -1e-17
 
 

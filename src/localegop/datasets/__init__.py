@@ -1,1 +1,40 @@
-"""Data generators and loaders, named as scikit-learn would name them."""
+"""Data generators and loaders, named as scikit-learn would name them.
+
+Generators return ``(X, y)`` or, with ``return_bunch=True``, also the clean points, the true function, its
+exact derivatives and the tangent and normal bases. ``noise`` is label noise in units of the label's
+standard deviation. The geometry behind them is in :mod:`localegop.datasets.manifolds`.
+"""
+
+from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
+from localegop.datasets.images import image_samples
+from localegop.datasets.molecules import (
+    dihedral_angles,
+    fetch_rmd17,
+    load_malonaldehyde,
+    planar_angles,
+    prepare_molecule,
+)
+from localegop.datasets.polynomials import make_cubic
+from localegop.datasets.surface_samples import (
+    make_multi_index,
+    make_noisy_sphere,
+    make_swiss_band,
+    make_torus,
+)
+
+__all__ = [
+    "dihedral_angles",
+    "fetch_rmd17",
+    "image_samples",
+    "load_malonaldehyde",
+    "make_annulus",
+    "make_cubic",
+    "make_helix",
+    "make_multi_index",
+    "make_noisy_curve",
+    "make_noisy_sphere",
+    "make_swiss_band",
+    "make_torus",
+    "planar_angles",
+    "prepare_molecule",
+]

@@ -1,0 +1,260 @@
+// The innermost loops. This file is compiled several times with different instruction-set flags; it must
+// not instantiate anything from the standard library, whose inline functions would be shared between
+// the copies.
+
+#include "hot.hpp"
+
+#include <stdint.h>
+#include <string.h>
+
+#ifndef LOCALEGOP_ISA
+#error "LOCALEGOP_ISA must name the instruction set of this copy"
+#endif
+#define LOCALEGOP_JOIN_(a, b) a##b
+#define LOCALEGOP_JOIN(a, b) LOCALEGOP_JOIN_(a, b)
+#define LOCALEGOP_TEXT_(a) #a
+#define LOCALEGOP_TEXT(a) LOCALEGOP_TEXT_(a)
+
+namespace localegop {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr size_t kWidth = 8;
+#elif defined(__AVX__)
+constexpr size_t kWidth = 4;
+#else
+constexpr size_t kWidth = 2;
+#endif
+
+typedef double Vec __attribute__((vector_size(kWidth * 8)));
+typedef int64_t IntVec __attribute__((vector_size(kWidth * 8)));
+
+inline __attribute__((always_inline)) Vec load(const double* from) {
+    Vec v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+inline __attribute__((always_inline)) void store(double* to, Vec v) { memcpy(to, &v, sizeof(v)); }
+inline __attribute__((always_inline)) Vec spread(double x) { return Vec{} + x; }
+inline __attribute__((always_inline)) double total(Vec v) {
+    double sum = 0.0;
+    for (size_t l = 0; l < kWidth; ++l) sum += v[l];
+    return sum;
+}
+
+// exp(x) for x <= 0 to about one unit in the last place; below -700 it is 0.
+inline __attribute__((always_inline)) Vec exp_negative(Vec x) {
+    const Vec lowest = spread(-700.0);
+    const IntVec alive = x > lowest;
+    x = alive ? x : lowest;
+    const Vec magic = spread(6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer
+    const Vec shifted = x * 1.4426950408889634 + magic;
+    const Vec whole = shifted - magic;
+    Vec r = x - whole * 6.93147180369123816490e-01;
+    r = r - whole * 1.90821492927058770002e-10;
+    Vec p = spread(1.6059043836821613e-10);
+    p = p * r + 2.08767569878681e-09;
+    p = p * r + 2.505210838544172e-08;
+    p = p * r + 2.755731922398589e-07;
+    p = p * r + 2.7557319223985893e-06;
+    p = p * r + 2.48015873015873e-05;
+    p = p * r + 1.984126984126984e-04;
+    p = p * r + 1.388888888888889e-03;
+    p = p * r + 8.333333333333333e-03;
+    p = p * r + 4.1666666666666664e-02;
+    p = p * r + 1.6666666666666666e-01;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    // The low bits of `shifted` hold the integer; moved to the exponent they multiply by 2^whole.
+    IntVec bits, power;
+    memcpy(&bits, &p, sizeof(bits));
+    memcpy(&power, &shifted, sizeof(power));
+    bits += power << 52;
+    bits &= alive;
+    Vec result;
+    memcpy(&result, &bits, sizeof(result));
+    return result;
+}
+
+inline __attribute__((always_inline)) Vec square_root(Vec x) {
+    Vec root;
+    for (size_t l = 0; l < kWidth; ++l) root[l] = __builtin_sqrt(x[l]);
+    return root;
+}
+
+template <int kRows>
+inline __attribute__((always_inline)) void project(const double* columns, size_t stride, size_t count,
+                                                   const double* factor, size_t dim, bool fresh,
+                                                   double* squared) {
+    for (size_t k = 0; k < count; k += 2 * kWidth) {
+        const bool both = k + kWidth < count;
+        const size_t next = both ? k + kWidth : k;
+        Vec low[kRows], high[kRows];
+        for (int r = 0; r < kRows; ++r) low[r] = high[r] = Vec{};
+        for (size_t a = 0; a < dim; ++a) {
+            const Vec x = load(columns + a * stride + k), z = load(columns + a * stride + next);
+            for (int r = 0; r < kRows; ++r) {
+                const Vec f = spread(factor[r * dim + a]);
+                low[r] += f * x;
+                high[r] += f * z;
+            }
+        }
+        Vec first = fresh ? Vec{} : load(squared + k), second = fresh ? Vec{} : load(squared + next);
+        for (int r = 0; r < kRows; ++r) {
+            first += low[r] * low[r];
+            second += high[r] * high[r];
+        }
+        store(squared + k, first);
+        if (both) store(squared + next, second);
+    }
+}
+
+void squared_norms(const double* columns, size_t stride, size_t count, const double* factor,
+                   size_t rank, size_t dim, double* squared) {
+    const size_t full = padded(count);
+    if (rank == 0) memset(squared, 0, full * sizeof(double));
+    for (size_t r = 0; r < rank;) {
+        const double* rows = factor + r * dim;
+        if (rank - r >= 4) {
+            project<4>(columns, stride, full, rows, dim, r == 0, squared);
+            r += 4;
+        } else if (rank - r >= 2) {
+            project<2>(columns, stride, full, rows, dim, r == 0, squared);
+            r += 2;
+        } else {
+            project<1>(columns, stride, full, rows, dim, r == 0, squared);
+            r += 1;
+        }
+    }
+}
+
+inline __attribute__((always_inline)) Vec profile(KernelId kernel, Vec u) {
+    const Vec zero = Vec{}, inside = (u < 1.0) ? 1.0 - u : zero;
+    switch (kernel) {
+        case KernelId::gaussian: return exp_negative((u > zero) ? -u : zero);
+        case KernelId::epanechnikov: return inside;
+        case KernelId::biweight: return inside * inside;
+        case KernelId::triweight: return inside * inside * inside;
+        case KernelId::laplace: return exp_negative(-square_root((u > zero) ? u : zero));
+        case KernelId::student: return 1.0 / ((1.0 + u) * (1.0 + u));
+        case KernelId::custom: break;
+    }
+    return zero;
+}
+
+template <KernelId kernel>
+void fill_weights(const double* squared, const double* share, size_t count, double scale, double shift,
+                  double* weights) {
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        Vec w = profile(kernel, load(squared + k) * scale - shift);
+        if (share) w *= load(share + k);
+        store(weights + k, w);
+    }
+}
+
+void weights(KernelId kernel, const double* squared, const double* share, size_t count, double scale,
+             double shift, double* out) {
+    switch (kernel) {
+        case KernelId::gaussian:
+            return fill_weights<KernelId::gaussian>(squared, share, count, scale, shift, out);
+        case KernelId::epanechnikov:
+            return fill_weights<KernelId::epanechnikov>(squared, share, count, scale, shift, out);
+        case KernelId::biweight:
+            return fill_weights<KernelId::biweight>(squared, share, count, scale, shift, out);
+        case KernelId::triweight:
+            return fill_weights<KernelId::triweight>(squared, share, count, scale, shift, out);
+        case KernelId::laplace:
+            return fill_weights<KernelId::laplace>(squared, share, count, scale, shift, out);
+        case KernelId::student:
+            return fill_weights<KernelId::student>(squared, share, count, scale, shift, out);
+        case KernelId::custom: break;
+    }
+}
+
+KernelSums gaussian_sums(const double* squared, const double* share, size_t count, double scale) {
+    Vec first{}, second{}, first_slope{}, second_slope{};
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        const Vec u = load(squared + k) * scale;
+        const Vec k1 = exp_negative(-u);
+        const Vec w = share ? k1 * load(share + k) : k1;
+        const Vec w2 = w * k1;
+        first += w;
+        second += w2;
+        first_slope -= u * w;
+        second_slope -= u * w2;
+    }
+    return {total(first), total(second), total(first_slope), 2.0 * total(second_slope)};
+}
+
+// Dot products of kA rows with kB rows over all points, added to the lower triangle.
+template <int kA, int kB>
+inline __attribute__((always_inline)) void tile(const double* columns, size_t stride, size_t full,
+                                                size_t rows, size_t a0, size_t b0, double* gram) {
+    Vec sums[kA][kB];
+    for (int a = 0; a < kA; ++a)
+        for (int b = 0; b < kB; ++b) sums[a][b] = Vec{};
+    const double* left = columns + a0 * stride;
+    const double* right = columns + b0 * stride;
+    for (size_t k = 0; k < full; k += kWidth) {
+        Vec r[kB];
+        for (int b = 0; b < kB; ++b) r[b] = load(right + b * stride + k);
+        for (int a = 0; a < kA; ++a) {
+            const Vec l = load(left + a * stride + k);
+            for (int b = 0; b < kB; ++b) sums[a][b] += l * r[b];
+        }
+    }
+    for (int a = 0; a < kA; ++a)
+        for (int b = 0; b < kB; ++b)
+            if (b0 + b <= a0 + a) gram[(a0 + a) * rows + b0 + b] += total(sums[a][b]);
+}
+
+template <int kA>
+inline __attribute__((always_inline)) void tile_row(const double* columns, size_t stride, size_t full,
+                                                    size_t rows, size_t a0, double* gram) {
+    const size_t end = a0 + kA;  // columns past the diagonal of the last row are not needed
+    size_t b = 0;
+    for (; b + 3 <= end; b += 3) tile<kA, 3>(columns, stride, full, rows, a0, b, gram);
+    if (end - b == 2) tile<kA, 2>(columns, stride, full, rows, a0, b, gram);
+    if (end - b == 1) tile<kA, 1>(columns, stride, full, rows, a0, b, gram);
+}
+
+void gram(const double* columns, size_t stride, size_t count, size_t rows, double* out) {
+    const size_t full = padded(count);
+    size_t a = 0;
+    for (; a + 4 <= rows; a += 4) tile_row<4>(columns, stride, full, rows, a, out);
+    if (rows - a == 3) tile_row<3>(columns, stride, full, rows, a, out);
+    if (rows - a == 2) tile_row<2>(columns, stride, full, rows, a, out);
+    if (rows - a == 1) tile_row<1>(columns, stride, full, rows, a, out);
+}
+
+inline double dot(const double* x, const double* y, size_t size) {
+    Vec sum{};
+    size_t k = 0;
+    for (; k + kWidth <= size; k += kWidth) sum += load(x + k) * load(y + k);
+    double rest = total(sum);
+    for (; k < size; ++k) rest += x[k] * y[k];
+    return rest;
+}
+
+bool cholesky(double* matrix, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+        double* row = matrix + i * size;
+        for (size_t j = 0; j < i; ++j) {
+            const double* other = matrix + j * size;
+            row[j] = (row[j] - dot(row, other, j)) / other[j];
+        }
+        const double pivot = row[i] - dot(row, row, i);
+        if (!(pivot > 0.0)) return false;
+        row[i] = __builtin_sqrt(pivot);
+    }
+    return true;
+}
+
+}  // namespace
+
+extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
+const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
+    LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, gaussian_sums, gram, cholesky};
+
+}  // namespace localegop

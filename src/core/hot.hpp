@@ -1,0 +1,43 @@
+// The innermost loops, compiled once per instruction set and chosen at run time.
+//
+// Everything here works on "columns": structure-of-arrays buffers in which row a holds coordinate a of
+// all points of a tile, `stride` apart, padded with zeros to a multiple of `kLane`.
+#pragma once
+
+#include <cstddef>
+
+namespace localegop {
+
+constexpr std::size_t kLane = 8;  // padding that suits every instruction set used
+
+inline std::size_t padded(std::size_t count) { return (count + kLane - 1) / kLane * kLane; }
+
+enum class KernelId : int { gaussian, epanechnikov, biweight, triweight, laplace, student, custom };
+
+// Sums over points that the search for a scale needs: of w, w^2, and of their derivatives in log scale.
+struct KernelSums {
+    double first, second, first_slope, second_slope;
+};
+
+struct HotLoops {
+    const char* name;
+    // squared[k] = sum_r (sum_a factor[r][a] columns[a][k])^2, factor is (rank x dim) row-major.
+    void (*squared_norms)(const double* columns, std::size_t stride, std::size_t count,
+                          const double* factor, std::size_t rank, std::size_t dim, double* squared);
+    // weights[k] = share[k] * kernel(scale * squared[k] - shift); share may be null.
+    void (*weights)(KernelId kernel, const double* squared, const double* share, std::size_t count,
+                    double scale, double shift, double* weights);
+    // Sums for the Gaussian with weights share * exp(-scale * squared).
+    KernelSums (*gaussian_sums)(const double* squared, const double* share, std::size_t count,
+                                double scale);
+    // gram[a * rows + b] += sum_k columns[a][k] * columns[b][k] for b <= a.
+    void (*gram)(const double* columns, std::size_t stride, std::size_t count, std::size_t rows,
+                 double* gram);
+    // In-place Cholesky of the lower triangle of a (size x size) matrix; false if not positive definite.
+    bool (*cholesky)(double* matrix, std::size_t size);
+};
+
+// The fastest set this processor can run.
+const HotLoops& hot_loops();
+
+}  // namespace localegop

@@ -1,0 +1,199 @@
+// One center's neighborhood: squared distances of its candidates, the scale that gives the effective sample
+// size wanted, and normalized weights of the points that count.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "hot.hpp"
+#include "linalg.hpp"
+#include "points.hpp"
+
+namespace localegop {
+
+// How neighborhoods are cut out of the data; the same for all centers of a call.
+struct Rule {
+    KernelId kernel = KernelId::gaussian;
+    double cutoff = 1e-12;     // points of a smaller weight, relative to the largest, are dropped
+    double tolerance = 1e-15;  // share of the metric's trace that its factor may leave out
+    // Profile of a custom kernel: squared distances in, weights out.
+    std::function<void(const double*, double*, std::size_t)> profile;
+};
+
+class Neighborhood {
+  public:
+    Neighborhood(const Points& points, const Rule& rule)
+        : points_(points), rule_(rule), hot_(hot_loops()) {}
+
+    // Squared distances of the candidates from the center; `left_out` (a point or -1) loses one unit.
+    void measure(const double* center, const double* metric, const std::int32_t* candidates,
+                 std::size_t count, std::int64_t left_out) {
+        const std::size_t rank =
+            pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, diagonal_);
+        list(candidates, count, left_out);
+        for (std::size_t from = 0; from < count_; from += kTile) {
+            const std::size_t size = std::min(kTile, count_ - from);
+            gather(center, from, size);
+            hot_.squared_norms(columns_.data(), kStride, size, factor_.data(), rank, points_.dim,
+                               squared_.data() + from);
+        }
+        nearest_ = *std::min_element(squared_.begin(), squared_.begin() + count_);
+    }
+
+    // Scale s for which the weights kernel(s u) have effective size `target`; `guess` <= 0 if none.
+    double match(double target, double guess) {
+        const double typical = typical_distance();
+        const double lowest = std::log(1.0 / typical) - 40.0, highest = lowest + 80.0;
+        double low = lowest, high = highest;  // the size is above the target at low, below at high
+        double x = guess > 0.0 ? std::clamp(std::log(guess), low, high) : std::log(1.0 / typical);
+        for (int step = 0; step < 200; ++step) {
+            double slope;
+            const double gap = log_effective_size(std::exp(x), slope) - std::log(target);
+            if (std::abs(gap) < 1e-12) break;
+            (gap > 0.0 ? low : high) = x;
+            double next = slope < 0.0 ? x - gap / slope : 0.5 * (low + high);
+            next = std::clamp(next, x - 4.0, x + 4.0);
+            if (!(next > low && next < high)) next = 0.5 * (low + high);
+            if (std::abs(next - x) < 1e-14 * std::max(1.0, std::abs(x))) break;
+            x = next;
+        }
+        return std::exp(x);
+    }
+
+    // Keep the points that count at this scale and give them weights that sum to one.
+    void weigh(double scale) {
+        const bool shifted = rule_.kernel == KernelId::gaussian;
+        if (shifted) keep_within((-std::log(rule_.cutoff)) / scale + nearest_);
+        evaluate(scale, shifted ? scale * nearest_ : 0.0);
+        double largest = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, weights_[k]);
+        if (!(largest > 0.0)) {
+            keep_within(nearest_);
+            for (std::size_t k = 0; k < count_; ++k) weights_[k] = share_[k];
+        } else if (!shifted) {
+            drop_below(largest * rule_.cutoff);
+        }
+        normalize();
+    }
+
+    std::size_t count() const { return count_; }
+    const std::int32_t* indices() const { return indices_.data(); }
+    const double* weights() const { return weights_.data(); }
+    const double* share() const { return share_.data(); }
+    double effective_size() const { return effective_size_; }
+
+  private:
+    static constexpr std::size_t kTile = 64, kStride = kTile + kLane;
+
+    void list(const std::int32_t* candidates, std::size_t count, std::int64_t left_out) {
+        indices_.resize(padded(count));
+        share_.resize(padded(count));
+        squared_.resize(padded(count));
+        weights_.resize(padded(count));
+        count_ = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::int32_t i = candidates ? candidates[k] : static_cast<std::int32_t>(k);
+            const double share = points_.share[i] - (i == left_out ? 1.0 : 0.0);
+            if (!(share > 0.0)) continue;
+            indices_[count_] = i;
+            share_[count_++] = share;
+        }
+        pad();
+    }
+
+    void pad() {
+        for (std::size_t k = count_; k < padded(count_); ++k) share_[k] = squared_[k] = 0.0;
+    }
+
+    void gather(const double* center, std::size_t from, std::size_t size) {
+        const std::size_t dim = points_.dim;
+        columns_.resize(dim * kStride);
+        for (std::size_t k = 0; k < size; ++k) {
+            const double* row = points_.row(indices_[from + k]);
+            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = row[a] - center[a];
+        }
+        for (std::size_t k = size; k < padded(size); ++k)
+            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = 0.0;
+    }
+
+    double typical_distance() const {
+        double sum = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) sum += (squared_[k] - nearest_) / count_;
+        return sum > 0.0 ? sum : 1.0;
+    }
+
+    // log of the effective size at this scale, and its slope in log scale.
+    double log_effective_size(double scale, double& slope) {
+        if (rule_.kernel == KernelId::gaussian) {
+            shifted_.resize(padded(count_));
+            for (std::size_t k = 0; k < padded(count_); ++k) shifted_[k] = squared_[k] - nearest_;
+            const KernelSums s = hot_.gaussian_sums(shifted_.data(), share_.data(), count_, scale);
+            slope = 2.0 * s.first_slope / s.first - s.second_slope / s.second;
+            return 2.0 * std::log(s.first) - std::log(s.second);
+        }
+        slope = 0.0;  // bisection
+        evaluate(scale, 0.0);
+        double first = 0.0, second = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) {
+            first += weights_[k];
+            second += weights_[k] * weights_[k] / share_[k];
+        }
+        return first > 0.0 ? 2.0 * std::log(first) - std::log(second) : 0.0;
+    }
+
+    void evaluate(double scale, double shift) {
+        if (rule_.kernel != KernelId::custom) {
+            hot_.weights(rule_.kernel, squared_.data(), share_.data(), count_, scale, shift,
+                         weights_.data());
+            return;
+        }
+        shifted_.resize(padded(count_));
+        for (std::size_t k = 0; k < count_; ++k) shifted_[k] = scale * squared_[k];
+        rule_.profile(shifted_.data(), weights_.data(), count_);
+        for (std::size_t k = 0; k < count_; ++k) weights_[k] *= share_[k];
+    }
+
+    void keep_within(double limit) {
+        keep_if([&](std::size_t k) { return squared_[k] <= limit; });
+    }
+    void drop_below(double limit) {
+        keep_if([&](std::size_t k) { return weights_[k] > limit; });
+    }
+    template <class Test>
+    void keep_if(Test test) {
+        std::size_t kept = 0;
+        for (std::size_t k = 0; k < count_; ++k) {
+            if (!test(k)) continue;
+            indices_[kept] = indices_[k];
+            squared_[kept] = squared_[k];
+            share_[kept] = share_[k];
+            weights_[kept++] = weights_[k];
+        }
+        count_ = kept;
+        pad();
+    }
+
+    void normalize() {
+        double first = 0.0, second = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) {
+            first += weights_[k];
+            second += weights_[k] * (weights_[k] / share_[k]);
+        }
+        effective_size_ = first * (first / second);
+        for (std::size_t k = 0; k < count_; ++k) weights_[k] /= first;
+    }
+
+    const Points& points_;
+    const Rule& rule_;
+    const HotLoops& hot_;
+    std::size_t count_ = 0;
+    double nearest_ = 0.0, effective_size_ = 0.0;
+    std::vector<std::int32_t> indices_;
+    std::vector<double> squared_, share_, weights_, shifted_, columns_, factor_, diagonal_;
+};
+
+}  // namespace localegop
