@@ -172,6 +172,85 @@ void weights(KernelId kernel, const double* squared, const double* share, size_t
     }
 }
 
+template <KernelId kernel>
+void fill_roots(const double* squared, const double* share, size_t count, double shift, double* roots) {
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        const Vec u = load(squared + k) - shift;
+        // The root of a Gaussian is a Gaussian of half the distance: no square root needed.
+        const Vec root = kernel == KernelId::gaussian ? profile(kernel, 0.5 * u)
+                                                      : square_root(profile(kernel, u));
+        store(roots + k, root * load(share + k));
+    }
+    for (size_t k = count; k < padded(count); ++k) roots[k] = 0.0;
+}
+
+void root_weights(KernelId kernel, const double* squared, const double* share, size_t count,
+                  double shift, double* roots) {
+    switch (kernel) {
+        case KernelId::gaussian:
+            return fill_roots<KernelId::gaussian>(squared, share, count, shift, roots);
+        case KernelId::epanechnikov:
+            return fill_roots<KernelId::epanechnikov>(squared, share, count, shift, roots);
+        case KernelId::biweight:
+            return fill_roots<KernelId::biweight>(squared, share, count, shift, roots);
+        case KernelId::triweight:
+            return fill_roots<KernelId::triweight>(squared, share, count, shift, roots);
+        case KernelId::laplace:
+            return fill_roots<KernelId::laplace>(squared, share, count, shift, roots);
+        case KernelId::student:
+            return fill_roots<KernelId::student>(squared, share, count, shift, roots);
+        case KernelId::custom: break;
+    }
+}
+
+double minimum(const double* values, size_t count) {
+    double least = __builtin_inf();
+    Vec low = spread(least);
+    size_t k = 0;
+    for (; k + kWidth <= count; k += kWidth) {
+        const Vec v = load(values + k);
+        low = v < low ? v : low;
+    }
+    for (size_t l = 0; l < kWidth; ++l) least = low[l] < least ? low[l] : least;
+    for (; k < count; ++k) least = values[k] < least ? values[k] : least;
+    return least;
+}
+
+double sum_of_squares(const double* roots, size_t count) {
+    Vec sum{};
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        const Vec r = load(roots + k);
+        sum += r * r;
+    }
+    return total(sum);
+}
+
+void squared_differences(const double* columns, size_t stride, size_t count, const double* center,
+                         size_t rank, double* squared) {
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        Vec sum{};
+        for (size_t r = 0; r < rank; ++r) {
+            const Vec d = load(columns + r * stride + k) - center[r * stride];
+            sum += d * d;
+        }
+        store(squared + k, sum);
+    }
+}
+
+void centered(const double* column, const double* roots, size_t count, double mean, double* out) {
+    for (size_t k = 0; k < padded(count); k += kWidth)
+        store(out + k, load(roots + k) * (load(column + k) - mean));
+}
+
+double weighted_sum(const double* column, const double* roots, size_t count) {
+    Vec sum{};
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        const Vec r = load(roots + k);
+        sum += r * r * load(column + k);
+    }
+    return total(sum);
+}
+
 KernelSums gaussian_sums(const double* squared, const double* share, size_t count, double scale) {
     Vec first{}, second{}, first_slope{}, second_slope{};
     for (size_t k = 0; k < padded(count); k += kWidth) {
@@ -255,6 +334,7 @@ bool cholesky(double* matrix, size_t size) {
 
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
 const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
-    LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, gaussian_sums, gram, cholesky};
+    LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
+    centered, weighted_sum, sum_of_squares, gaussian_sums, gram, cholesky};
 
 }  // namespace localegop

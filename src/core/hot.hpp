@@ -27,6 +27,19 @@ struct HotLoops {
     // weights[k] = share[k] * kernel(scale * squared[k] - shift); share may be null.
     void (*weights)(KernelId kernel, const double* squared, const double* share, std::size_t count,
                     double scale, double shift, double* weights);
+    // roots[k] = share[k] * sqrt(kernel(squared[k] - shift)), zero beyond count up to the padded count.
+    void (*root_weights)(KernelId kernel, const double* squared, const double* share,
+                         std::size_t count, double shift, double* roots);
+    double (*minimum)(const double* values, std::size_t count);  // infinite for none
+    // squared[k] = sum_r (columns[r][k] - center[r * stride])^2; may write up to the padded count.
+    void (*squared_differences)(const double* columns, std::size_t stride, std::size_t count,
+                                const double* center, std::size_t rank, double* squared);
+    // out[k] = roots[k] * (column[k] - mean); zero beyond count, up to the padded count.
+    void (*centered)(const double* column, const double* roots, std::size_t count, double mean,
+                     double* out);
+    // sum_k roots[k]^2 * column[k]; roots must be zero from count to the padded count.
+    double (*weighted_sum)(const double* column, const double* roots, std::size_t count);
+    double (*sum_of_squares)(const double* roots, std::size_t count);
     // Sums for the Gaussian with weights share * exp(-scale * squared).
     KernelSums (*gaussian_sums)(const double* squared, const double* share, std::size_t count,
                                 double scale);

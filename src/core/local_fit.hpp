@@ -17,14 +17,17 @@ namespace localegop {
 // equations are formed, which loses far fewer digits than the raw ones where the neighborhood is thin.
 class LocalFit {
   public:
-    LocalFit(const Points& points, int degree)
+    LocalFit(const Points& points, int degree, std::size_t bends = 0)
         : points_(points),
           hot_(hot_loops()),
           degree_(degree),
+          bends_(bends),
           basis_(degree == 0 ? 0
-                 : degree == 1 ? points.dim
+                 : degree == 1 ? points.dim * (1 + bends)
                                : points.dim + points.dim * (points.dim + 1) / 2),
           rows_(basis_ + points.outputs) {}
+
+    void set_directions(const double* d) { directions_ = d; }
 
     // Moments of the weighted points around the center.
     void accumulate(const double* center, const std::int32_t* indices, const double* weights,
@@ -49,6 +52,30 @@ class LocalFit {
                 for (std::size_t a = 0; a < rows_; ++a) columns_[a * kStride + k] = 0.0;
             hot_.gram(columns_.data(), kStride, size, rows_, gram_.data());
         }
+    }
+
+    // The same from columns (rows x stride) of coordinates and labels, relative to some origin, and roots of
+    // the weights, zero up to the padded count; `center` holds the center's coordinates in that frame.
+    // Linear fits only.
+    void accumulate_columns(const double* columns, std::size_t stride, const double* roots,
+                            std::size_t count, const double* center, std::size_t center_stride) {
+        const double total = hot_.sum_of_squares(roots, count);
+        mean_.resize(rows_);
+        shift_.resize(rows_);
+        for (std::size_t a = 0; a < rows_; ++a) {
+            shift_[a] = hot_.weighted_sum(columns + a * stride, roots, count) / total;
+            mean_[a] = shift_[a] - (a < basis_ ? center[a * center_stride] : 0.0);
+        }
+        gram_.assign(rows_ * rows_, 0.0);
+        columns_.resize(rows_ * kStride);
+        for (std::size_t from = 0; from < count; from += kTile) {
+            const std::size_t size = std::min(kTile, count - from);
+            for (std::size_t a = 0; a < rows_; ++a)
+                hot_.centered(columns + a * stride + from, roots + from, size, shift_[a],
+                              columns_.data() + a * kStride);
+            hot_.gram(columns_.data(), kStride, size, rows_, gram_.data());
+        }
+        for (double& g : gram_) g /= total;
     }
 
     // Value (outputs) and gradient (outputs x dim) at the center for one ridge.
@@ -97,6 +124,14 @@ class LocalFit {
         const double* row = points_.row(i);
         if (degree_ > 0)
             for (std::size_t a = 0; a < dim; ++a) terms_[a] = row[a] - center[a];
+        if (bends_ > 0 && degree_ == 1) {
+            std::size_t at = dim;
+            for (std::size_t j = 0; j < bends_; ++j) {
+                double along = 0.0;
+                for (std::size_t a = 0; a < dim; ++a) along += directions_[j * dim + a] * terms_[a];
+                for (std::size_t a = 0; a < dim; ++a) terms_[at++] = along * terms_[a];
+            }
+        }
         if (degree_ > 1) {
             std::size_t at = dim;
             for (std::size_t a = 0; a < dim; ++a)
@@ -130,9 +165,11 @@ class LocalFit {
     const Points& points_;
     const HotLoops& hot_;
     int degree_;
+    std::size_t bends_;
+    const double* directions_ = nullptr;
     std::size_t basis_, rows_;
     bool factorized_ = false;
-    std::vector<double> mean_, terms_, gram_, columns_, system_, coefficients_;
+    std::vector<double> mean_, shift_, terms_, gram_, columns_, system_, coefficients_;
 };
 
 }  // namespace localegop

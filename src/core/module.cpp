@@ -14,6 +14,7 @@
 #include "hot.hpp"
 #include "neighborhoods.hpp"
 #include "points.hpp"
+#include "sampled.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -139,7 +140,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
                          std::optional<In<std::int32_t, 1>> indices,
                          std::optional<In<std::int64_t, 1>> left_out,
                          std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
-                         bool keep, int degree, In<double, 1> ridges, bool variances, int threads) {
+                         bool keep, int degree, In<double, 1> ridges, bool variances, int threads, std::optional<In<double, 3>> directions) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     require(centers.shape(1) == dim, "centers differ from the points in width");
     require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
@@ -163,6 +164,10 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     batch.ridges = ridges.data();
     batch.ridge_count = ridges.shape(0);
     batch.variances = variances;
+    if (directions) {
+        batch.directions = directions->data();
+        batch.bends = directions->shape(1);
+    }
 
     const std::size_t fits = degree < 0 ? 0 : ridges.shape(0);
     Fresh out_scales({count}), sizes({count}), values({count, fits, outputs}),
@@ -175,6 +180,46 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     });
     return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
                           sizes.array(), values.array(), gradients.array(), factors.array());
+}
+
+nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> queries,
+                        In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
+                        std::optional<In<std::int32_t, 1>> indices,
+                        std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
+                        In<std::uint64_t, 1> seeds, std::uint64_t t, std::size_t subsamples,
+                        int weighting, double ridge, int threads) {
+    const std::size_t count = queries.shape(0), dim = points->dim, outputs = points->outputs;
+    require(queries.shape(1) == dim, "queries differ from the points in width");
+    require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
+            "there must be one metric a query");
+    require(!start || (indices && start->shape(0) == count + 1), "candidate lists must match the queries");
+    require(targets || scales, "either targets or scales must be given");
+    require(!targets || targets->shape(0) == count, "targets must match the queries");
+    require(!scales || scales->shape(0) == count, "scales must match the queries");
+    require(seeds.shape(0) == count, "seeds must match the queries");
+    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    const SampledStep step{subsamples, static_cast<Weighting>(weighting), ridge};
+    Fresh out_scales({count}), sizes({count}), errors({count}), values({count, outputs}),
+        gradients({count, outputs, dim}), agops({count, dim, dim});
+    without_gil([&] {
+        const auto make = [&] {
+            return [&, worker = SampledQuery(*points, rule, step)](std::size_t i) mutable {
+                const std::int32_t* list = start ? indices->data() + start->data()[i] : nullptr;
+                const std::size_t size =
+                    start ? start->data()[i + 1] - start->data()[i] : points->n;
+                worker.run(queries.data() + i * dim, metrics.data() + i * dim * dim, list, size,
+                           targets ? targets->data()[i] : 0.0, scales ? scales->data()[i] : 0.0,
+                           seeds.data()[i], t, values.data + i * outputs,
+                           gradients.data + i * outputs * dim, agops.data + i * dim * dim);
+                out_scales.data[i] = worker.scale;
+                sizes.data[i] = worker.size;
+                errors.data[i] = worker.loo_error;
+            };
+        };
+        return parallel_for(count, threads, make, signal_arrived);
+    });
+    return nb::make_tuple(agops.array(), errors.array(), values.array(), gradients.array(),
+                          out_scales.array(), sizes.array());
 }
 
 }  // namespace
@@ -199,7 +244,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
     m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
-          "scales"_a.none(), "keep"_a, "degree"_a, "ridges"_a, "variances"_a, "threads"_a);
+          "scales"_a.none(), "keep"_a, "degree"_a, "ridges"_a, "variances"_a, "threads"_a, "directions"_a = nb::none());
+    m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
+          "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
+          "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {
               Fresh out({columns.shape(0), columns.shape(0)});

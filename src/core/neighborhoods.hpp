@@ -31,6 +31,8 @@ struct Batch {
     const double* ridges = nullptr;
     std::size_t ridge_count = 0;
     bool variances = false;
+    const double* directions = nullptr;  // count x bends x dim
+    std::size_t bends = 0;
 };
 
 struct BatchResult {
@@ -48,7 +50,7 @@ bool localize(const Points& points, const Rule& rule, const Batch& batch, const 
     if (batch.keep) kept.resize(batch.count);
     const auto make = [&] {
         return [&, hood = Neighborhood(points, rule),
-                fit = LocalFit(points, batch.degree < 0 ? 0 : batch.degree)](std::size_t i) mutable {
+                fit = LocalFit(points, batch.degree < 0 ? 0 : batch.degree, batch.bends)](std::size_t i) mutable {
             const double* center = batch.centers + i * dim;
             const Candidates& c = batch.candidates;
             const std::int32_t* list = c ? c.indices + c.start[i] : nullptr;
@@ -65,6 +67,7 @@ bool localize(const Points& points, const Rule& rule, const Batch& batch, const 
                 kept[i].weights.assign(hood.weights(), hood.weights() + hood.count());
             }
             if (batch.degree < 0) return;
+            fit.set_directions(batch.directions + i * batch.bends * dim);
             fit.accumulate(center, hood.indices(), hood.weights(), hood.count());
             for (std::size_t r = 0; r < ridges; ++r) {
                 const std::size_t at = i * ridges + r;

@@ -7,14 +7,11 @@ standard deviation. The geometry behind them is in :mod:`localegop.datasets.mani
 
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
 from localegop.datasets.images import image_samples
-from localegop.datasets.molecules import (
-    dihedral_angles,
-    fetch_rmd17,
-    load_malonaldehyde,
-    planar_angles,
-    prepare_molecule,
-)
+from localegop.datasets.malonaldehyde import load_malonaldehyde
+from localegop.datasets.molecular_angles import dihedral_angles, planar_angles
+from localegop.datasets.molecular_features import prepare_molecule
 from localegop.datasets.polynomials import make_cubic
+from localegop.datasets.rmd17 import fetch_rmd17
 from localegop.datasets.surface_samples import (
     make_multi_index,
     make_noisy_sphere,

@@ -9,18 +9,14 @@ import pytest
 from scipy.stats import kstest
 
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
-from localegop.datasets.curves import Circle, Helix, helix_in
-from localegop.datasets.manifolds import EmbeddedManifold, random_frame
-from localegop.datasets.plane_curves import LobedCurve, Spiral
-from localegop.datasets.polynomials import Polynomial, make_cubic
+from localegop.datasets.plane_curves import Spiral
 from localegop.datasets.surface_samples import (
     make_multi_index,
     make_noisy_sphere,
     make_swiss_band,
     make_torus,
 )
-from localegop.datasets.surfaces import Band, FlatSpace, Sphere, Torus
-from localegop.datasets.tube_function import TubeFunction
+from localegop.datasets.surfaces import Torus
 
 IN_NORMAL_BALL = {
     "helix-2": partial(make_helix, n_features=2),
@@ -41,15 +37,6 @@ GENERATORS = IN_NORMAL_BALL | {
     "annulus": make_annulus,
     "multi-index": make_multi_index,
     "multi-index-all": partial(make_multi_index, n_features=3, n_indices=3),
-}
-MANIFOLDS = {
-    "circle": Circle(0.8),
-    "helix": Helix(0.8, 0.8),
-    "lobed": LobedCurve(3, 0.25),
-    "spiral": Spiral(0.2, 1.5),
-    "torus": Torus(),
-    "band": Band(Spiral(0.2, 1.0), 2.0),
-    "embedded": EmbeddedManifold(Torus(), random_frame(6, 3, np.random.default_rng(0))),
 }
 
 
@@ -255,187 +242,3 @@ class TestSampling:
             make_helix(5, random_state=first)[0], make_helix(5, random_state=second)[0]
         )
         assert not np.allclose(make_helix(5, random_state=first)[0], make_helix(5, random_state=0)[0])
-
-
-class TestManifolds:
-    @pytest.mark.parametrize(
-        ("n_features", "formula"),
-        [
-            (2, lambda t: [np.sin(t), np.cos(t)]),
-            (3, lambda t: [np.sin(t), np.cos(t), t]),
-            (4, lambda t: [np.sin(t), np.cos(t), -np.sin(t), -np.cos(t)]),
-            (5, lambda t: [np.sin(t), np.cos(t), np.sin(t + np.pi), np.cos(t + np.pi), t]),
-        ],
-    )
-    def test_helix_by_hand(self, n_features, formula):
-        t = np.linspace(0.0, 2 * np.pi, 9)
-        expected = 0.8 * np.column_stack(formula(t))
-        np.testing.assert_allclose(helix_in(n_features).point(t[:, None]), expected, atol=1e-14)
-
-    @pytest.mark.parametrize("n_features", [6, 7, 12, 51])
-    def test_helix_by_formula(self, n_features):
-        t = np.linspace(0.0, 2 * np.pi, 9)
-        columns = []
-        n_pairs = n_features // 2
-        for j in range(n_pairs):
-            w = 2 * np.pi * j / n_pairs
-            columns += [np.sin(t + w), np.cos(t + w)]
-        columns += [t] if n_features % 2 else []
-        expected = 1.3 * np.column_stack(columns)
-        np.testing.assert_allclose(helix_in(n_features, 1.3).point(t[:, None]), expected, atol=1e-13)
-
-    @pytest.mark.parametrize("name", MANIFOLDS)
-    def test_derivatives_of_the_parametrization(self, name):
-        manifold = MANIFOLDS[name]
-        u = manifold.sample(20, np.random.default_rng(0))
-        for lower, higher in [
-            (manifold.point, manifold.jacobian),
-            (manifold.jacobian, manifold.hessian),
-            (manifold.hessian, manifold.third),
-        ]:
-            numeric = central_differences(lower, u)
-            np.testing.assert_allclose(higher(u), numeric, atol=1e-7, rtol=1e-7)
-
-    @pytest.mark.parametrize("name", ["circle", "helix", "lobed", "spiral"])
-    def test_projection_is_the_nearest_of_many(self, name):
-        curve = MANIFOLDS[name]
-        dense = np.linspace(curve.grid[0], curve.grid[-1], 5001)
-        points = curve.derivative(dense, 0)
-        rng = np.random.default_rng(0)
-        inner = curve.derivative(np.linspace(*curve.span, 300), 0)
-        X = inner + 0.95 * curve.reach * rng.uniform(-0.5, 0.5, size=inner.shape)
-        smallest = np.linalg.norm(X[:, None] - points[None], axis=2).min(axis=1)
-        found = np.linalg.norm(X - curve.point(curve.project(X)), axis=1)
-        assert (found <= smallest + 1e-12).all()
-
-    def test_known_reaches(self):
-        assert helix_in(2).reach == 0.8
-        assert helix_in(8).reach == pytest.approx(0.8 * 2)
-        assert helix_in(3).reach == pytest.approx(1.6)  # radius of curvature (a^2 + c^2) / a
-        assert helix_in(5).reach == pytest.approx(0.8 * 3 / np.sqrt(2))
-        assert LobedCurve(3, 0.0).reach == pytest.approx(1.0)
-        # In polar coordinates a dent has r = 3/4, r'' = 9/4 and curvature |r - r''| / r^2.
-        assert LobedCurve(3, 0.25).reach == pytest.approx(0.375)
-        assert 0.45 * 2 * np.pi < Spiral(1.0, 2.0).reach < 0.5 * 2 * np.pi
-        assert Torus(2.0, 0.5).reach == 0.5
-        assert Torus(2.0, 1.5).reach == 0.5
-        assert FlatSpace(3).reach == np.inf
-
-    def test_shape_operator_of_the_sphere(self):
-        """S_p(c p) = -c on the tangent space, with the outer normal p."""
-        sphere = Sphere(3)
-        p = sphere.sample(10, np.random.default_rng(0))
-        expected = -0.3 * (np.eye(4) - p[:, :, None] * p[:, None, :])
-        np.testing.assert_allclose(sphere.shape_operator(p, 0.3 * p), expected, atol=1e-12)
-
-    def test_random_frame_is_orthonormal(self):
-        frame = random_frame(7, 3, np.random.default_rng(0))
-        np.testing.assert_allclose(frame.T @ frame, np.eye(3), atol=1e-12)
-
-    def test_center_of_curvature_is_refused(self):
-        f = TubeFunction(Circle(0.8), make_cubic(2, random_state=0))
-        with pytest.raises(ValueError, match="center of curvature"):
-            f.gradient([[0.0, 0.0]])
-        with pytest.raises(ValueError, match="center of the sphere"):
-            TubeFunction(Sphere(1), make_cubic(2, random_state=0))([[0.0, 0.0]])
-
-
-class TestPolynomial:
-    def test_matches_the_sum_over_monomials(self):
-        p = make_cubic(3, random_state=0)
-        X = np.random.default_rng(0).standard_normal((40, 3))
-        assert p.exponents.shape == (20, 3)
-        assert len(np.unique(p.exponents, axis=0)) == 20
-        assert p.exponents.sum(axis=1).max() == 3
-        brute = sum(c * np.prod(X**e, axis=1) for c, e in zip(p.coefficients, p.exponents, strict=True))
-        np.testing.assert_allclose(p(X), brute, rtol=1e-12, atol=1e-12)
-
-    @pytest.mark.parametrize("n_features", [1, 2, 3, 7])
-    @pytest.mark.parametrize("degree", [1, 2, 3])
-    def test_derivatives(self, n_features, degree):
-        p = make_cubic(n_features, degree=degree, random_state=1)
-        X = np.random.default_rng(1).standard_normal((20, n_features))
-        assert_close(p.gradient(X), central_differences(p, X), 1e-7)
-        hessian = p.hessian(X)
-        np.testing.assert_allclose(hessian, central_differences(p.gradient, X), atol=1e-7)
-
-    def test_coefficients_come_back(self):
-        given = np.random.default_rng(0).uniform(-3, 3, size=56)
-        p = Polynomial.from_coefficients(given, n_features=5)
-        np.testing.assert_allclose(p.coefficients, given, rtol=1e-14)
-
-    def test_coefficients_are_uniform(self):
-        coefficients = make_cubic(12, low=-1.0, high=2.0, random_state=0).coefficients
-        assert kstest((coefficients + 1.0) / 3.0, "uniform").pvalue > 0.01
-
-    def test_chunks_do_not_change_values(self, monkeypatch):
-        p = make_cubic(6, random_state=0)
-        X = np.random.default_rng(0).standard_normal((50, 6))
-        values, gradients = p(X), p.gradient(X)
-        monkeypatch.setattr("localegop.datasets.polynomials._CHUNK_ENTRIES", 36 * 7)
-        np.testing.assert_allclose(p(X), values, rtol=1e-13)
-        np.testing.assert_allclose(p.gradient(X), gradients, rtol=1e-13)
-
-    def test_arrays_are_read_only(self):
-        with pytest.raises(ValueError, match="read-only"):
-            make_cubic(3, random_state=0).cubic[0, 0, 0] = 1.0
-
-    def test_no_points(self):
-        p = make_cubic(3, random_state=0)
-        assert p(np.empty((0, 3))).shape == (0,)
-        assert p.gradient(np.empty((0, 3))).shape == (0, 3)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (partial(make_helix, 0), "n_samples=0 .* >= 1"),
-        (partial(make_helix, 2.5), "n_samples=2.5 .* integer"),
-        (partial(make_helix, True), "n_samples=True .* integer"),
-        (partial(make_helix, 10, 1), "n_features=1 .* >= 2"),
-        (partial(make_helix, noise=-0.1), "noise=-0.1 .* >= 0"),
-        (partial(make_helix, noise=np.nan), "noise=nan .* finite"),
-        (partial(make_helix, radius=-1.0), "radius=-1.0 .* >= 0"),
-        (partial(make_helix, 10, 2, radius=0.8), "radius=0.8 .* reach of the manifold, 0.8"),
-        (partial(make_helix, 10, 3, radius=1.7), "radius=1.7 .* reach of the manifold, 1.6"),
-        (partial(make_helix, scale=0), "scale=0 .* > 0"),
-        (partial(make_helix, random_state="a"), "random_state='a' .* integer >= 0"),
-        (partial(make_helix, random_state=-1), "random_state=-1 .* integer >= 0"),
-        (partial(make_helix, polynomial=make_cubic(4)), "n_features=4.* 5 variables"),
-        (partial(make_helix, polynomial=np.sum), "polynomial=.* give a Polynomial"),
-        (partial(make_annulus, 0), "n_samples=0"),
-        (partial(make_annulus, angle=0), "angle=0 .* > 0"),
-        (partial(make_annulus, angle=400), "angle=400.*360"),
-        (partial(make_annulus, radius_range=(0, 1)), r"radius_range\[0\]=0 .* > 0"),
-        (partial(make_annulus, radius_range=(2, 1)), r"radius_range=\(2, 1\) .* low <= high"),
-        (partial(make_annulus, radius_range=1.0), "radius_range=1.0 .* pair"),
-        (partial(make_annulus, noise=0.1, noise_std=0.1), "noise=0.1 and noise_std=0.1 exclude"),
-        (partial(make_annulus, noise_std=-1), "noise_std=-1 .* >= 0"),
-        (partial(make_annulus, low=2), "high=1.0 .* >= 2"),
-        (partial(make_noisy_sphere, 10, 3, intrinsic_dimension=3), "n_features=3 .* >= 4"),
-        (partial(make_noisy_sphere, intrinsic_dimension=0), "intrinsic_dimension=0 .* >= 1"),
-        (partial(make_noisy_sphere, radius=1.0), "radius=1.0 .* reach"),
-        (partial(make_noisy_curve, lobes=0), "lobes=0 .* >= 1"),
-        (partial(make_noisy_curve, amplitude=1.0), r"amplitude=1.0 .* \[0, 1\)"),
-        (partial(make_noisy_curve, radius=0.4), "radius=0.4 .* reach of the manifold, 0.375"),
-        (partial(make_torus, 10, 2), "n_features=2 .* >= 3"),
-        (partial(make_torus, major_radius=0.5), "major_radius=0.5 .* > 0.75"),
-        (partial(make_torus, radius=0.75), "radius=0.75 .* reach"),
-        (partial(make_swiss_band, 10, 2), "n_features=2 .* >= 3"),
-        (partial(make_swiss_band, turns=0.0), "turns=0.0 .* > 0"),
-        (partial(make_swiss_band, width=-1.0), "width=-1.0 .* > 0"),
-        (partial(make_swiss_band, radius=0.7), "radius=0.7 .* reach"),
-        (partial(make_multi_index, 10, 2, n_indices=3), "n_features=2 .* >= 3"),
-        (partial(make_multi_index, n_indices=0), "n_indices=0 .* >= 1"),
-        (partial(make_cubic, 0), "n_features=0 .* >= 1"),
-        (partial(make_cubic, 3, degree=4), "degree=4 .* 1..3"),
-        (partial(make_cubic, 3, low=1.0, high=0.0), "high=0.0 .* >= 1"),
-        (partial(Polynomial.from_coefficients, [1.0, 2.0], n_features=2), "1, 3, 6, 10 entries"),
-        (partial(make_cubic(3), np.ones(3)), r"X has shape \(3,\): .* \(k, 3\)"),
-        (partial(make_cubic(3), np.ones((4, 2))), r"X has shape \(4, 2\)"),
-        (partial(make_cubic(3).gradient, [[np.nan, 0, 0]]), "X contains NaN"),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
