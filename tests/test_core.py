@@ -30,11 +30,13 @@ def run(X, y, queries, metrics, kernel=0, **changed):
         "start": None,
         "indices": None,
         "left_out": None,
-        "targets": np.full(len(queries), 40.0 + X.shape[1]),
+        "targets": np.full((len(queries), 1), 40.0 + X.shape[1]),
         "scales": None,
         "keep": True,
         "degree": 1,
-        "ridges": np.array([RIDGE]),
+        "bends": [0],
+        "ridges": [RIDGE],
+        "gradients": True,
         "variances": True,
         "threads": 1,
     } | changed
@@ -51,6 +53,98 @@ def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
         u = squared_distances(X, query, metrics[i])
         scale = scale_for_effective_size(u, 40.0 + dimension, profile)
         value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[NAMES[kernel]], RIDGE)
-        assert sizes[i] == pytest.approx(effective_size(profile.weights(scales[i] * u)))
-        assert values[i, 0, 0] == pytest.approx(value, rel=1e-9, abs=1e-10)
-        assert gradients[i, 0, 0] == pytest.approx(gradient, rel=1e-8, abs=1e-9)
+        assert sizes[i, 0] == pytest.approx(effective_size(profile.weights(scales[i, 0] * u)))
+        assert values[i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
+        assert gradients[i, 0, 0, 0, 0] == pytest.approx(gradient, rel=1e-8, abs=1e-9)
+
+
+def test_custom_profile_equals_the_built_in_one():
+    X, y, queries, metrics = problem(3)
+    own = run(X, y, queries, metrics, 6, profile=lambda u: np.exp(-u))
+    built_in = run(X, y, queries, metrics, 0)
+    for ours, theirs in zip(own[1:], built_in[1:], strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+    with pytest.raises(ValueError, match="one weight per distance"):
+        run(X, y, queries, metrics, 6, profile=lambda u: u[:2].copy())
+    with pytest.raises(ValueError, match="one thread"):
+        run(X, y, queries, metrics, 6, profile=np.exp, threads=2)
+
+
+def test_smoother_coefficients_give_value_and_variance_factor():
+    """Value is linear in the labels; the variance factor is the sum of squares of its coefficients."""
+    X, y, queries, metrics = problem(3, n=60)
+    factor = run(X, y, queries, metrics, bends=[1])[5].ravel()
+    coefficients = np.array(
+        [run(X, np.eye(len(X))[j], queries, metrics, bends=[1])[3].ravel() for j in range(len(X))]
+    )
+    assert coefficients.sum(axis=0) == pytest.approx(np.ones(len(queries)))
+    assert factor == pytest.approx((coefficients**2).sum(axis=0))
+
+
+def test_bent_fit_is_least_squares_with_product_terms():
+    X, y, queries, _ = problem(4)
+    bases = np.linalg.qr(RNG.normal(size=(5, 4, 4)))[0]
+    metrics = (bases * [1.0, 0.2, 0.04, 0.008]) @ np.swapaxes(bases, 1, 2)
+    hoods, _, _, values, gradients, _ = run(X, y, queries, metrics, bends=[0, 1, 2], ridges=[0.0])
+    for i, query in enumerate(queries):
+        indices, weights = hoods.neighbors(i)
+        d = X[indices] - query
+        leading = np.linalg.eigh(metrics[i])[1][:, ::-1]
+        for bends in range(3):
+            products = [(d @ leading[:, j])[:, None] * d for j in range(bends)]
+            design = np.hstack([np.ones((len(d), 1)), d, *products])
+            root = np.sqrt(weights)
+            solution = np.linalg.lstsq(root[:, None] * design, root * y[indices], rcond=1e-12)[0]
+            assert values[i, 0, bends, 0, 0] == pytest.approx(solution[0], rel=1e-7)
+            assert gradients[i, 0, bends, 0, 0] == pytest.approx(solution[1:5], rel=1e-6, abs=1e-7)
+
+
+def test_several_sizes_and_ridges_at_once_equal_one_by_one():
+    X, y, queries, metrics = problem(3)
+    sizes, ridges = [120.0, 40.0, 10.0], [1e-6, 1e-2]
+    together = run(X, y, queries, metrics, targets=np.tile(sizes, (5, 1)), ridges=ridges, bends=[0, 1])
+    for s, size in enumerate(sizes):
+        for r, ridge in enumerate(ridges):
+            alone = run(X, y, queries, metrics, targets=np.full((5, 1), size), ridges=[ridge], bends=[1])
+            assert together[3][:, s, 1, r] == pytest.approx(alone[3][:, 0, 0, 0], rel=1e-9)
+
+
+def test_averages_over_neighborhoods():
+    X, y, queries, metrics = problem(3)
+    hoods = run(X, y, queries, metrics)[0]
+    gradients = RNG.normal(size=(len(X), 2, 3))
+    outer, means = hoods.outer_products(gradients, 2), hoods.means(X, 2)
+    for i in range(len(queries)):
+        indices, weights = hoods.neighbors(i)
+        assert weights.sum() == pytest.approx(1.0)
+        g = gradients[indices]
+        assert outer[i] == pytest.approx(np.einsum("i,ika,ikb->ab", weights, g, g))
+        assert means[i] == pytest.approx(weights @ X[indices])
+
+
+def test_left_out_points_do_not_speak_and_candidates_limit_who_does():
+    X, y, _, metrics = problem(2, centers=4)
+    left_out = np.arange(4)
+    hoods = run(X, y, X[:4], metrics, left_out=left_out)[0]
+    assert all(i not in hoods.neighbors(i)[0] for i in range(4))
+    start, indices = np.arange(0, 41, 10), np.arange(40, dtype=np.int32)
+    hoods = run(X, y, X[:4], metrics, start=start, indices=indices, targets=np.full((4, 1), 5.0))[0]
+    assert all(set(hoods.neighbors(i)[0]) <= set(range(10 * i, 10 * i + 10)) for i in range(4))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 7, 12, 20])
+def test_gram(rows):
+    columns = RNG.normal(size=(rows, 64))
+    assert np.tril(_core.gram(columns)) == pytest.approx(np.tril(columns @ columns.T))
+
+
+def test_shapes_are_checked():
+    X, y, queries, metrics = problem(3)
+    with pytest.raises(ValueError, match="differ from the points in width"):
+        run(X, y, queries[:, :2].copy(), metrics)
+    with pytest.raises(ValueError, match="one metric a center"):
+        run(X, y, queries, metrics[:2])
+    with pytest.raises(ValueError, match="either targets or scales"):
+        run(X, y, queries, metrics, targets=None)
+    with pytest.raises(ValueError, match="more bends than dimensions"):
+        run(X, y, queries, metrics, bends=[4])

@@ -85,14 +85,15 @@ inline __attribute__((always_inline)) Vec square_root(Vec x) {
 
 template <int kRows>
 inline __attribute__((always_inline)) void project(const double* columns, size_t stride, size_t count,
-                                                   const double* factor, size_t dim, bool fresh,
+                                                   const double* factor, size_t first, size_t dim,
                                                    double* squared) {
+    const bool fresh = first == 0;
     for (size_t k = 0; k < count; k += 2 * kWidth) {
         const bool both = k + kWidth < count;
         const size_t next = both ? k + kWidth : k;
         Vec low[kRows], high[kRows];
         for (int r = 0; r < kRows; ++r) low[r] = high[r] = Vec{};
-        for (size_t a = 0; a < dim; ++a) {
+        for (size_t a = first; a < dim; ++a) {  // zeros before
             const Vec x = load(columns + a * stride + k), z = load(columns + a * stride + next);
             for (int r = 0; r < kRows; ++r) {
                 const Vec f = spread(factor[r * dim + a]);
@@ -117,13 +118,13 @@ void squared_norms(const double* columns, size_t stride, size_t count, const dou
     for (size_t r = 0; r < rank;) {
         const double* rows = factor + r * dim;
         if (rank - r >= 4) {
-            project<4>(columns, stride, full, rows, dim, r == 0, squared);
+            project<4>(columns, stride, full, rows, r, dim, squared);
             r += 4;
         } else if (rank - r >= 2) {
-            project<2>(columns, stride, full, rows, dim, r == 0, squared);
+            project<2>(columns, stride, full, rows, r, dim, squared);
             r += 2;
         } else {
-            project<1>(columns, stride, full, rows, dim, r == 0, squared);
+            project<1>(columns, stride, full, rows, r, dim, squared);
             r += 1;
         }
     }

@@ -21,7 +21,7 @@ struct KernelSums {
 
 struct HotLoops {
     const char* name;
-    // squared[k] = sum_r (sum_a factor[r][a] columns[a][k])^2, factor is (rank x dim) row-major.
+    // squared[k] = sum_r (sum_a factor[r][a] columns[a][k])^2, factor is (rank x dim), upper triangular.
     void (*squared_norms)(const double* columns, std::size_t stride, std::size_t count,
                           const double* factor, std::size_t rank, std::size_t dim, double* squared);
     // weights[k] = share[k] * kernel(scale * squared[k] - shift); share may be null.

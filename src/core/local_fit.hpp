@@ -13,45 +13,46 @@
 
 namespace localegop {
 
+// The basis is 1; then, for degree 1, the coordinates d = x - center; then, for each of `bends` leading
+// directions e of the metric, the products (e'd) d. The latter are the part of a quadratic fit that matters
+// where f varies in few directions: dim terms per direction instead of dim^2 / 2 in all. Smaller numbers
+// of bends are nested in larger ones, so one set of moments serves them all.
+//
 // Centered form: the weighted means of the basis and of the labels are subtracted before the normal
 // equations are formed, which loses far fewer digits than the raw ones where the neighborhood is thin.
 class LocalFit {
   public:
-    LocalFit(const Points& points, int degree, std::size_t bends = 0)
+    LocalFit(const Points& points, int degree, std::size_t bends)
         : points_(points),
           hot_(hot_loops()),
-          degree_(degree),
-          bends_(bends),
-          basis_(degree == 0 ? 0
-                 : degree == 1 ? points.dim * (1 + bends)
-                               : points.dim + points.dim * (points.dim + 1) / 2),
+          basis_(degree == 0 ? 0 : points.dim * (1 + bends)),
+          bends_(degree == 0 ? 0 : bends),
           rows_(basis_ + points.outputs) {}
 
-    void set_directions(const double* d) { directions_ = d; }
+    // Must be called for every center if there are bends.
+    void set_metric(const double* metric) {
+        if (bends_ > 0) leading_directions(metric, points_.dim, bends_, directions_);
+    }
 
     // Moments of the weighted points around the center.
     void accumulate(const double* center, const std::int32_t* indices, const double* weights,
                     std::size_t count) {
-        mean_.assign(rows_, 0.0);
-        terms_.resize(rows_);
-        for (std::size_t k = 0; k < count; ++k) {
-            expand(center, indices[k]);
-            for (std::size_t a = 0; a < rows_; ++a) mean_[a] += weights[k] * terms_[a];
+        roots_.resize(padded(count));
+        for (std::size_t k = 0; k < count; ++k) roots_[k] = std::sqrt(weights[k]);
+        std::fill(roots_.begin() + count, roots_.end(), 0.0);
+        const std::size_t stride = padded(count) + kLane;
+        columns_.resize(rows_ * stride);
+        gather(center, indices, count, stride);
+        mean_.resize(rows_);
+        for (std::size_t a = 0; a < rows_; ++a) {
+            double* column = columns_.data() + a * stride;
+            mean_[a] = hot_.weighted_sum(column, roots_.data(), count);  // weights sum to one
+            hot_.centered(column, roots_.data(), count, mean_[a], column);
         }
+        set_floor(mean_);
         gram_.assign(rows_ * rows_, 0.0);
-        columns_.resize(rows_ * kStride);
-        for (std::size_t from = 0; from < count; from += kTile) {
-            const std::size_t size = std::min(kTile, count - from);
-            for (std::size_t k = 0; k < size; ++k) {
-                expand(center, indices[from + k]);
-                const double root = std::sqrt(weights[from + k]);
-                for (std::size_t a = 0; a < rows_; ++a)
-                    columns_[a * kStride + k] = root * (terms_[a] - mean_[a]);
-            }
-            for (std::size_t k = size; k < padded(size); ++k)
-                for (std::size_t a = 0; a < rows_; ++a) columns_[a * kStride + k] = 0.0;
-            hot_.gram(columns_.data(), kStride, size, rows_, gram_.data());
-        }
+        for (std::size_t from = 0; from < count; from += kTile)
+            hot_.gram(columns_.data() + from, stride, std::min(kTile, count - from), rows_, gram_.data());
     }
 
     // The same from columns (rows x stride) of coordinates and labels, relative to some origin, and roots of
@@ -66,6 +67,7 @@ class LocalFit {
             shift_[a] = hot_.weighted_sum(columns + a * stride, roots, count) / total;
             mean_[a] = shift_[a] - (a < basis_ ? center[a * center_stride] : 0.0);
         }
+        set_floor(shift_);
         gram_.assign(rows_ * rows_, 0.0);
         columns_.resize(rows_ * kStride);
         for (std::size_t from = 0; from < count; from += kTile) {
@@ -78,37 +80,42 @@ class LocalFit {
         for (double& g : gram_) g /= total;
     }
 
-    // Value (outputs) and gradient (outputs x dim) at the center for one ridge.
-    void solve(double ridge, double* value, double* gradient) {
-        const std::size_t dim = points_.dim, outputs = points_.outputs;
-        const bool solvable = basis_ > 0 && factorize(ridge);
-        for (std::size_t j = 0; j < outputs; ++j) {
-            coefficients_.assign(basis_, 0.0);
-            if (solvable) {
-                const double* cross = gram_.data() + (basis_ + j) * rows_;
-                std::copy(cross, cross + basis_, coefficients_.begin());
-                solve_cholesky(system_.data(), basis_, coefficients_.data());
+    // Value (outputs) and gradient (outputs x dim; may be null) at the center with the first `bends` of the
+    // directions and one ridge.
+    void solve(std::size_t bends, double ridge, double* value, double* gradient) {
+        const std::size_t dim = points_.dim;
+        used_ = basis_ == 0 ? 0 : dim * (1 + bends);
+        factorize(ridge);
+        coefficients_.resize(used_);
+        for (std::size_t j = 0; j < points_.outputs; ++j) {
+            if (factorized_) {
+                std::copy_n(gram_.data() + (basis_ + j) * rows_, used_, coefficients_.begin());
+                solve_cholesky(system_.data(), used_, coefficients_.data());
+            } else {
+                std::fill(coefficients_.begin(), coefficients_.end(), 0.0);
             }
             double at_center = mean_[basis_ + j];
-            for (std::size_t a = 0; a < basis_; ++a) at_center -= coefficients_[a] * mean_[a];
+            for (std::size_t a = 0; a < used_; ++a) at_center -= coefficients_[a] * mean_[a];
             value[j] = at_center;
-            for (std::size_t a = 0; a < dim; ++a)
-                gradient[j * dim + a] = basis_ > 0 ? coefficients_[a] : 0.0;
+            if (!gradient) continue;
+            for (std::size_t a = 0; a < dim; ++a) gradient[j * dim + a] = used_ > 0 ? coefficients_[a] : 0.0;
         }
     }
 
-    // Sum of squared smoother coefficients, value = sum_k l_k y_k, for the ridge solved last.
+    // Sum of squared smoother coefficients, value = sum_k l_k y_k, of the fit solved last.
     double variance_factor(const double* center, const std::int32_t* indices, const double* weights,
                            const double* share, std::size_t count) {
-        coefficients_.assign(mean_.begin(), mean_.begin() + basis_);
-        if (basis_ > 0 && factorized_) solve_cholesky(system_.data(), basis_, coefficients_.data());
+        coefficients_.assign(used_, 0.0);
+        if (factorized_) {
+            std::copy_n(mean_.begin(), used_, coefficients_.begin());
+            solve_cholesky(system_.data(), used_, coefficients_.data());
+        }
+        terms_.resize(basis_);
         double sum = 0.0;
         for (std::size_t k = 0; k < count; ++k) {
             expand(center, indices[k]);
             double tilt = 1.0;
-            if (factorized_)
-                for (std::size_t a = 0; a < basis_; ++a)
-                    tilt -= (terms_[a] - mean_[a]) * coefficients_[a];
+            for (std::size_t a = 0; a < used_; ++a) tilt -= (terms_[a] - mean_[a]) * coefficients_[a];
             const double l = weights[k] * tilt;
             sum += l * (l / share[k]);
         }
@@ -118,58 +125,76 @@ class LocalFit {
   private:
     static constexpr std::size_t kTile = 128, kStride = kTile + kLane;
 
-    // Basis terms of x - center, then the labels.
+    // Basis terms and labels of all points as columns, zero from count to the padded count.
+    void gather(const double* center, const std::int32_t* indices, std::size_t count, std::size_t stride) {
+        const std::size_t dim = points_.dim, full = padded(count);
+        for (std::size_t k = 0; k < full; ++k) {
+            const bool real = k < count;
+            const double* row = points_.row(real ? indices[k] : indices[0]);
+            if (basis_ > 0)
+                for (std::size_t a = 0; a < dim; ++a)
+                    columns_[a * stride + k] = real ? row[a] - center[a] : 0.0;
+            const double* label = points_.label(real ? indices[k] : indices[0]);
+            for (std::size_t j = 0; j < points_.outputs; ++j)
+                columns_[(basis_ + j) * stride + k] = real ? label[j] : 0.0;
+        }
+        for (std::size_t j = 0; j < bends_; ++j) {
+            along_.assign(full, 0.0);
+            for (std::size_t a = 0; a < dim; ++a)
+                for (std::size_t k = 0; k < full; ++k)
+                    along_[k] += directions_[j * dim + a] * columns_[a * stride + k];
+            for (std::size_t a = 0; a < dim; ++a)
+                for (std::size_t k = 0; k < full; ++k)
+                    columns_[((1 + j) * dim + a) * stride + k] = along_[k] * columns_[a * stride + k];
+        }
+    }
+
+    // Basis terms of x - center.
     void expand(const double* center, std::size_t i) {
         const std::size_t dim = points_.dim;
         const double* row = points_.row(i);
-        if (degree_ > 0)
+        if (basis_ > 0)
             for (std::size_t a = 0; a < dim; ++a) terms_[a] = row[a] - center[a];
-        if (bends_ > 0 && degree_ == 1) {
-            std::size_t at = dim;
-            for (std::size_t j = 0; j < bends_; ++j) {
-                double along = 0.0;
-                for (std::size_t a = 0; a < dim; ++a) along += directions_[j * dim + a] * terms_[a];
-                for (std::size_t a = 0; a < dim; ++a) terms_[at++] = along * terms_[a];
-            }
+        for (std::size_t j = 0; j < bends_; ++j) {
+            double along = 0.0;
+            for (std::size_t a = 0; a < dim; ++a) along += directions_[j * dim + a] * terms_[a];
+            for (std::size_t a = 0; a < dim; ++a) terms_[(1 + j) * dim + a] = along * terms_[a];
         }
-        if (degree_ > 1) {
-            std::size_t at = dim;
-            for (std::size_t a = 0; a < dim; ++a)
-                for (std::size_t b = 0; b <= a; ++b) terms_[at++] = terms_[a] * terms_[b];
-        }
-        const double* label = points_.label(i);
-        for (std::size_t j = 0; j < points_.outputs; ++j) terms_[basis_ + j] = label[j];
     }
 
-    // Cholesky factor of the covariance of the basis plus the ridge, which is relative to the mean
-    // variance of the linear and of the quadratic terms each. False if nothing varies.
-    bool factorize(double ridge) {
-        factorized_ = false;
+    // Where all weight is on one place, rounding of the means leaves a variance of this order, not zero.
+    void set_floor(const std::vector<double>& means) {
+        floor_ = 0.0;
         const std::size_t linear = std::min(basis_, points_.dim);
+        for (std::size_t a = 0; a < linear; ++a) floor_ += 1e-28 * means[a] * means[a] / linear;
+    }
+
+    // Cholesky factor of the covariance of the first `used_` terms plus the ridge, which is relative to
+    // the mean variance of the linear and of the product terms each. Fails if nothing varies.
+    void factorize(double ridge) {
+        factorized_ = false;
+        const std::size_t linear = std::min(used_, points_.dim);
         double mean_variance[2] = {0.0, 0.0};
-        for (std::size_t a = 0; a < basis_; ++a)
-            mean_variance[a >= linear] +=
-                gram_[a * rows_ + a] / (a < linear ? linear : basis_ - linear);
-        if (!(mean_variance[0] > 0.0)) return false;
-        for (double added = ridge; added < 1.0; added = std::max(added * 100.0, 1e-14)) {
-            system_.resize(basis_ * basis_);
-            for (std::size_t a = 0; a < basis_; ++a) {
-                std::copy_n(gram_.data() + a * rows_, a + 1, system_.data() + a * basis_);
-                system_[a * basis_ + a] += added * mean_variance[a >= linear];
+        for (std::size_t a = 0; a < used_; ++a)
+            mean_variance[a >= linear] += gram_[a * rows_ + a] / (a < linear ? linear : used_ - linear);
+        if (!(mean_variance[0] > floor_)) return;
+        system_.resize(used_ * used_);
+        for (double added = ridge; added < 1e3; added = std::max(added * 100.0, 1e-14)) {
+            for (std::size_t a = 0; a < used_; ++a) {
+                std::copy_n(gram_.data() + a * rows_, a + 1, system_.data() + a * used_);
+                system_[a * used_ + a] += added * mean_variance[a >= linear];
             }
-            if ((factorized_ = hot_.cholesky(system_.data(), basis_))) return true;
+            if ((factorized_ = hot_.cholesky(system_.data(), used_))) return;
         }
-        return false;
     }
 
     const Points& points_;
     const HotLoops& hot_;
-    int degree_;
-    std::size_t bends_;
-    const double* directions_ = nullptr;
-    std::size_t basis_, rows_;
+    std::size_t basis_, bends_, rows_, used_ = 0;
     bool factorized_ = false;
-    std::vector<double> mean_, shift_, terms_, gram_, columns_, system_, coefficients_;
+    double floor_ = 0.0;
+    std::vector<double> mean_, shift_, terms_, gram_, columns_, roots_, along_, system_, coefficients_,
+        directions_;
 };
 
 }  // namespace localegop

@@ -31,7 +31,7 @@ struct Fresh {
     explicit Fresh(std::vector<std::size_t> shape_) : shape(std::move(shape_)) {
         std::size_t size = 1;
         for (std::size_t s : shape) size *= s;
-        data = new double[size > 0 ? size : 1]();
+        data = new double[size > 0 ? size : 1];
         owner = nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     }
     Out array() const { return Out(data, shape.size(), shape.data(), owner); }
@@ -139,8 +139,9 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
                          In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                          std::optional<In<std::int32_t, 1>> indices,
                          std::optional<In<std::int64_t, 1>> left_out,
-                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
-                         bool keep, int degree, In<double, 1> ridges, bool variances, int threads, std::optional<In<double, 3>> directions) {
+                         std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
+                         bool keep, int degree, std::vector<std::size_t> bends,
+                         std::vector<double> ridges, bool gradients, bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     require(centers.shape(1) == dim, "centers differ from the points in width");
     require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
@@ -150,36 +151,38 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     require(targets || scales, "either targets or scales must be given");
     require(!targets || targets->shape(0) == count, "targets must match the centers");
     require(!scales || scales->shape(0) == count, "scales must match the centers");
+    require(!targets || !scales || targets->shape(1) == scales->shape(1), "targets and scales differ");
     require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    for (std::size_t b : bends) require(b <= dim, "there cannot be more bends than dimensions");
+    const std::size_t sizes = targets ? targets->shape(1) : scales->shape(1);
     Batch batch;
     batch.count = count;
     batch.centers = centers.data();
     batch.metrics = metrics.data();
     if (start) batch.candidates = {start->data(), indices->data()};
     if (left_out) batch.left_out = left_out->data();
+    batch.sizes = sizes;
     if (targets) batch.targets = targets->data();
     if (scales) batch.scales = scales->data();
     batch.keep = keep;
     batch.degree = degree;
-    batch.ridges = ridges.data();
-    batch.ridge_count = ridges.shape(0);
-    batch.variances = variances;
-    if (directions) {
-        batch.directions = directions->data();
-        batch.bends = directions->shape(1);
-    }
+    batch.bends = bends;
+    batch.ridges = ridges;
 
-    const std::size_t fits = degree < 0 ? 0 : ridges.shape(0);
-    Fresh out_scales({count}), sizes({count}), values({count, fits, outputs}),
-        gradients({count, fits, outputs, dim}), factors({count, variances ? fits : 0});
+    const std::size_t fits = degree < 0 ? 0 : 1;
+    Fresh out_scales({count, sizes}), effective({count, sizes}),
+        values({count, sizes, bends.size() * fits, ridges.size(), outputs}),
+        slopes({gradients ? count : 0, sizes, bends.size() * fits, ridges.size(), outputs, dim}),
+        factors({variances ? count : 0, sizes, bends.size() * fits, ridges.size()});
     auto hoods = std::make_unique<Neighborhoods>();
     hoods->points = points;
-    const BatchResult result{out_scales.data, sizes.data, values.data, gradients.data, factors.data};
+    const BatchResult result{out_scales.data, effective.data, values.data,
+                             gradients ? slopes.data : nullptr, variances ? factors.data : nullptr};
     without_gil([&] {
         return localize(*points, rule, batch, result, hoods->kept, threads, signal_arrived);
     });
     return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
-                          sizes.array(), values.array(), gradients.array(), factors.array());
+                          effective.array(), values.array(), slopes.array(), factors.array());
 }
 
 nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> queries,
@@ -244,7 +247,8 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
     m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
-          "scales"_a.none(), "keep"_a, "degree"_a, "ridges"_a, "variances"_a, "threads"_a, "directions"_a = nb::none());
+          "scales"_a.none(), "keep"_a, "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
+          "threads"_a);
     m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
@@ -253,6 +257,7 @@ NB_MODULE(_core, m) {
               Fresh out({columns.shape(0), columns.shape(0)});
               require(columns.shape(1) % kLane == 0, "gram: the number of points must be padded");
               without_gil([&] {
+                  std::fill_n(out.data, columns.shape(0) * columns.shape(0), 0.0);
                   hot_loops().gram(columns.data(), columns.shape(1), columns.shape(1),
                                    columns.shape(0), out.data);
                   return true;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "hot.hpp"
@@ -33,8 +34,9 @@ class Neighborhood {
     void measure(const double* center, const double* metric, const std::int32_t* candidates,
                  std::size_t count, std::int64_t left_out) {
         const std::size_t rank =
-            pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, diagonal_);
+            pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, order_);
         list(candidates, count, left_out);
+        if (count_ == 0) throw std::runtime_error("localegop: a center has no candidate points");
         for (std::size_t from = 0; from < count_; from += kTile) {
             const std::size_t size = std::min(kTile, count_ - from);
             gather(center, from, size);
@@ -114,7 +116,7 @@ class Neighborhood {
         columns_.resize(dim * kStride);
         for (std::size_t k = 0; k < size; ++k) {
             const double* row = points_.row(indices_[from + k]);
-            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = row[a] - center[a];
+            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = row[order_[a]] - center[order_[a]];
         }
         for (std::size_t k = size; k < padded(size); ++k)
             for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = 0.0;
@@ -193,7 +195,8 @@ class Neighborhood {
     std::size_t count_ = 0;
     double nearest_ = 0.0, effective_size_ = 0.0;
     std::vector<std::int32_t> indices_;
-    std::vector<double> squared_, share_, weights_, shifted_, columns_, factor_, diagonal_;
+    std::vector<double> squared_, share_, weights_, shifted_, columns_, factor_;
+    std::vector<std::size_t> order_;  // of the features, as the factor has them
 };
 
 }  // namespace localegop

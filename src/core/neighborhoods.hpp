@@ -1,6 +1,7 @@
 // Batches: the neighborhoods of many centers, the fits in them, and averages over them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,66 +19,92 @@ struct Neighbors {
     std::vector<double> weights;
 };
 
+// What to compute for every center: neighborhoods of `sizes` sizes, in each fits with every number of bends
+// and every ridge.
 struct Batch {
-    std::size_t count = 0;              // centers
-    const double* centers = nullptr;    // count x dim
-    const double* metrics = nullptr;    // count x dim x dim
-    Candidates candidates;              // one list a center, or none
+    std::size_t count = 0;            // centers
+    const double* centers = nullptr;  // count x dim
+    const double* metrics = nullptr;  // count x dim x dim
+    Candidates candidates;            // one list a center, or none
     const std::int64_t* left_out = nullptr;
-    const double* targets = nullptr;    // effective sizes, or
-    const double* scales = nullptr;     // scales as they are (with targets: first guesses)
+    std::size_t sizes = 1;
+    const double* targets = nullptr;  // count x sizes effective sizes, falling, or
+    const double* scales = nullptr;   // count x sizes scales, rising (with targets: first guesses)
     bool keep = false;
-    int degree = -1;                    // -1: no fits
-    const double* ridges = nullptr;
-    std::size_t ridge_count = 0;
-    bool variances = false;
-    const double* directions = nullptr;  // count x bends x dim
-    std::size_t bends = 0;
+    int degree = -1;  // -1: no fits
+    std::vector<std::size_t> bends;
+    std::vector<double> ridges;
 };
 
 struct BatchResult {
-    double* scales;            // count
-    double* sizes;             // count
-    double* values;            // count x ridges x outputs
-    double* gradients;         // count x ridges x outputs x dim
-    double* variance_factors;  // count x ridges
+    double* scales;            // count x sizes
+    double* effective_sizes;   // count x sizes
+    double* values;            // count x sizes x bends x ridges x outputs
+    double* gradients;         // count x sizes x bends x ridges x outputs x dim, or null
+    double* variance_factors;  // count x sizes x bends x ridges, or null
+};
+
+class BatchWorker {
+  public:
+    BatchWorker(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
+                std::vector<Neighbors>& kept)
+        : points_(points), batch_(batch), out_(out), kept_(kept), hood_(points, rule),
+          fit_(points, std::max(batch.degree, 0),
+               batch.bends.empty() ? 0 : *std::max_element(batch.bends.begin(), batch.bends.end())) {}
+
+    void operator()(std::size_t i) {
+        const std::size_t dim = points_.dim;
+        const double* center = batch_.centers + i * dim;
+        const double* metric = batch_.metrics + i * dim * dim;
+        const Candidates& c = batch_.candidates;
+        hood_.measure(center, metric, c ? c.indices + c.start[i] : nullptr,
+                      c ? c.start[i + 1] - c.start[i] : points_.n,
+                      batch_.left_out ? batch_.left_out[i] : -1);
+        if (batch_.degree > 0) fit_.set_metric(metric);
+        for (std::size_t s = 0; s < batch_.sizes; ++s) {
+            // Sizes fall, so what counts at one size is among what counted at the size before.
+            const std::size_t at = i * batch_.sizes + s;
+            const double given = batch_.scales ? batch_.scales[at] : s > 0 ? out_.scales[at - 1] : 0.0;
+            const double scale = batch_.targets ? hood_.match(batch_.targets[at], given) : given;
+            hood_.weigh(scale);
+            out_.scales[at] = scale;
+            out_.effective_sizes[at] = hood_.effective_size();
+            if (batch_.degree >= 0) fit_all(center, at);
+        }
+        if (!batch_.keep) return;
+        kept_[i].indices.assign(hood_.indices(), hood_.indices() + hood_.count());
+        kept_[i].weights.assign(hood_.weights(), hood_.weights() + hood_.count());
+    }
+
+  private:
+    void fit_all(const double* center, std::size_t at) {
+        const std::size_t dim = points_.dim, outputs = points_.outputs;
+        fit_.accumulate(center, hood_.indices(), hood_.weights(), hood_.count());
+        std::size_t k = at * batch_.bends.size() * batch_.ridges.size();
+        for (std::size_t bends : batch_.bends)
+            for (double ridge : batch_.ridges) {
+                fit_.solve(bends, ridge, out_.values + k * outputs,
+                           out_.gradients ? out_.gradients + k * outputs * dim : nullptr);
+                if (out_.variance_factors)
+                    out_.variance_factors[k] = fit_.variance_factor(
+                        center, hood_.indices(), hood_.weights(), hood_.share(), hood_.count());
+                ++k;
+            }
+    }
+
+    const Points& points_;
+    const Batch& batch_;
+    const BatchResult& out_;
+    std::vector<Neighbors>& kept_;
+    Neighborhood hood_;
+    LocalFit fit_;
 };
 
 template <class Interrupted>
 bool localize(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
               std::vector<Neighbors>& kept, int threads, Interrupted interrupted) {
-    const std::size_t dim = points.dim, per_fit = points.outputs, ridges = batch.ridge_count;
     if (batch.keep) kept.resize(batch.count);
-    const auto make = [&] {
-        return [&, hood = Neighborhood(points, rule),
-                fit = LocalFit(points, batch.degree < 0 ? 0 : batch.degree, batch.bends)](std::size_t i) mutable {
-            const double* center = batch.centers + i * dim;
-            const Candidates& c = batch.candidates;
-            const std::int32_t* list = c ? c.indices + c.start[i] : nullptr;
-            const std::size_t size = c ? c.start[i + 1] - c.start[i] : points.n;
-            hood.measure(center, batch.metrics + i * dim * dim, list, size,
-                         batch.left_out ? batch.left_out[i] : -1);
-            const double given = batch.scales ? batch.scales[i] : 0.0;
-            const double scale = batch.targets ? hood.match(batch.targets[i], given) : given;
-            hood.weigh(scale);
-            out.scales[i] = scale;
-            out.sizes[i] = hood.effective_size();
-            if (batch.keep) {
-                kept[i].indices.assign(hood.indices(), hood.indices() + hood.count());
-                kept[i].weights.assign(hood.weights(), hood.weights() + hood.count());
-            }
-            if (batch.degree < 0) return;
-            fit.set_directions(batch.directions + i * batch.bends * dim);
-            fit.accumulate(center, hood.indices(), hood.weights(), hood.count());
-            for (std::size_t r = 0; r < ridges; ++r) {
-                const std::size_t at = i * ridges + r;
-                fit.solve(batch.ridges[r], out.values + at * per_fit, out.gradients + at * per_fit * dim);
-                if (batch.variances)
-                    out.variance_factors[at] = fit.variance_factor(
-                        center, hood.indices(), hood.weights(), hood.share(), hood.count());
-            }
-        };
-    };
+    const auto make = [&] { return BatchWorker(points, rule, batch, out, kept); };
     return parallel_for(batch.count, threads, make, interrupted);
 }
 

@@ -38,7 +38,7 @@ inline double hashed_uniform(std::uint64_t seed, std::uint64_t step, std::uint64
 class SampledQuery {
   public:
     SampledQuery(const Points& points, const Rule& rule, const SampledStep& step)
-        : points_(points), rule_(rule), step_(step), hood_(points, rule), fit_(points, 1),
+        : points_(points), rule_(rule), step_(step), hood_(points, rule), fit_(points, 1, 0),
           hot_(hot_loops()) {}
 
     double scale = 0.0, size = 0.0, loo_error = 0.0;
@@ -53,7 +53,7 @@ class SampledQuery {
         hood_.weigh(scale);
         size = hood_.effective_size();
         fit_.accumulate(query, hood_.indices(), hood_.weights(), hood_.count());
-        fit_.solve(step_.ridge, value, gradient);
+        fit_.solve(0, step_.ridge, value, gradient);
 
         sample(seed, t);
         line_up(query, metric, candidates, count);
@@ -116,7 +116,7 @@ class SampledQuery {
     void line_up(const double* query, const double* metric, const std::int32_t* candidates,
                  std::size_t count) {
         const std::size_t dim = points_.dim;
-        rank_ = pivoted_cholesky(metric, dim, rule_.tolerance, factor_, diagonal_);
+        rank_ = pivoted_cholesky(metric, dim, rule_.tolerance, factor_, features_);
         if (rank_ == 0) rank_ = 1;  // a zero metric: all at distance 0
         const double root = std::sqrt(scale);
         for (std::size_t a = 0; a < rank_ * dim; ++a) factor_[a] *= root;
@@ -124,7 +124,7 @@ class SampledQuery {
         for (std::size_t k = 0; k < count; ++k) {
             const std::size_t i = candidates ? candidates[k] : k;
             double along = 0.0;
-            for (std::size_t a = 0; a < dim; ++a) along += factor_[a] * (points_.row(i)[a] - query[a]);
+            for (std::size_t a = 0; a < dim; ++a) along += factor_[a] * (points_.row(i)[features_[a]] - query[features_[a]]);
             leading_[k] = {along, static_cast<std::int32_t>(i)};
         }
         std::sort(leading_.begin(), leading_.end(), [](const Placed& a, const Placed& b) {
@@ -146,7 +146,7 @@ class SampledQuery {
             for (std::size_t a = 0; a < dim; ++a) {
                 const double f = factor_[r * dim + a];
                 for (std::size_t k = 0; k < count; ++k)
-                    mapped_[r * stride_ + k] += f * terms_[a * stride_ + k];
+                    mapped_[r * stride_ + k] += f * terms_[features_[a] * stride_ + k];
             }
         count_ = count;
         roots_of_share_.assign(stride_, 0.0);
@@ -176,15 +176,22 @@ class SampledQuery {
         const double left = own * own > 1.0 ? std::sqrt(own * own - 1.0) : 0.0;
         const bool inside = at >= from && at < to;
         if (inside) roots_of_share_[at] = left, squared_[at - from] = 0.0;
-        hot_.root_weights(rule_.kernel, squared_.data(), roots_of_share_.data() + from, size, shift,
-                          roots_.data());
+        if (rule_.kernel == KernelId::custom) {
+            rule_.profile(squared_.data(), roots_.data(), size);
+            for (std::size_t k = 0; k < size; ++k)
+                roots_[k] = std::sqrt(roots_[k]) * roots_of_share_[from + k];
+            std::fill(roots_.begin() + size, roots_.begin() + padded(size), 0.0);
+        } else {
+            hot_.root_weights(rule_.kernel, squared_.data(), roots_of_share_.data() + from, size, shift,
+                              roots_.data());
+        }
         if (!(hot_.sum_of_squares(roots_.data(), size) > 0.0))
             for (std::size_t k = 0; k < size; ++k)  // compact kernel, nobody inside: the nearest share
                 roots_[k] = squared_[k] == nearest ? roots_of_share_[from + k] : 0.0;
         roots_of_share_[at] = own;
         const double* center = terms_.data() + at;
         fit_.accumulate_columns(terms_.data() + from, stride_, roots_.data(), size, center, stride_);
-        fit_.solve(step_.ridge, value_.data(), gradient_.data());
+        fit_.solve(0, step_.ridge, value_.data(), gradient_.data());
     }
 
     double reach_squared() const {
@@ -229,8 +236,8 @@ class SampledQuery {
     std::size_t rank_ = 0, stride_ = 0, count_ = 0;
     std::vector<Placed> leading_;
     std::vector<std::int32_t> sample_, position_;
-    std::vector<std::size_t> order_;
-    std::vector<double> times_, share_, factor_, diagonal_, mapped_, terms_, squared_, roots_,
+    std::vector<std::size_t> order_, features_;
+    std::vector<double> times_, share_, factor_, mapped_, terms_, squared_, roots_,
         roots_of_share_, value_,
         gradient_;
 };

@@ -2,4 +2,7 @@
 
 from importlib.metadata import version
 
+from localegop.regressor import LocalEGOPRegressor
+
+__all__ = ["LocalEGOPRegressor"]
 __version__ = version("localegop")

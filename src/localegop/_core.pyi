@@ -1,0 +1,58 @@
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+instruction_set: str
+
+class Points:
+    def __init__(self, rows: Array, labels: Array, share: Array) -> None: ...
+
+class Rule:
+    def __init__(
+        self, kernel: int, cutoff: float, tolerance: float, profile: Callable[[Array], Array] | None
+    ) -> None: ...
+
+class Neighborhoods:
+    nbytes: int
+    def outer_products(self, gradients: Array, threads: int) -> Array: ...
+    def means(self, values: Array, threads: int) -> Array: ...
+    def neighbors(self, center: int) -> tuple[NDArray[np.int32], Array]: ...
+
+def localize(
+    points: Points,
+    rule: Rule,
+    centers: Array,
+    metrics: Array,
+    start: NDArray[np.int64] | None,
+    indices: NDArray[np.int32] | None,
+    left_out: NDArray[np.int64] | None,
+    targets: Array | None,
+    scales: Array | None,
+    keep: bool,
+    degree: int,
+    bends: Sequence[int],
+    ridges: Sequence[float],
+    gradients: bool,
+    variances: bool,
+    threads: int,
+) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
+def sampled_steps(
+    points: Points,
+    rule: Rule,
+    queries: Array,
+    metrics: Array,
+    start: NDArray[np.int64] | None,
+    indices: NDArray[np.int32] | None,
+    targets: Array | None,
+    scales: Array | None,
+    seeds: NDArray[np.uint64],
+    t: int,
+    subsamples: int,
+    weighting: int,
+    ridge: float,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array, Array]: ...
+def gram(columns: Array) -> Array: ...

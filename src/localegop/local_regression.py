@@ -1,0 +1,295 @@
+"""Weighted local fits at many centers: the compiled core, seen from Python.
+
+:class:`LocalData` holds training points in the units of the recursion and knows which of them a center
+may look at. Its :meth:`~LocalData.localize` cuts neighborhoods out of them and fits in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from localegop import _core
+from localegop.kernels import Kernel, as_kernel
+
+Array = NDArray[np.float64]
+KERNEL_IDS = ("gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student")
+# Weights below this share of the largest are dropped; results change by about as much.
+FIELD_CUTOFF = 1e-6
+QUERY_CUTOFF = 1e-12
+TOLERANCE = 1e-12  # share of a metric's trace that its factor may leave out
+CHUNK_BYTES = 64e6  # memory for the metrics and fits of one chunk of centers
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Lists of the points that centers may look at: list i is ``indices[start[i] : start[i + 1]]``."""
+
+    start: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    def __getitem__(self, rows: slice) -> Candidates:
+        first, last, _ = rows.indices(len(self.start) - 1)
+        start = self.start[first : last + 1]
+        return Candidates(start - start[0], self.indices[start[0] : start[-1]])
+
+
+@dataclass(frozen=True)
+class LocalBatch:
+    """Fits at a batch of centers; axes are (center, size, bends, ridge, output, feature)."""
+
+    scale: Array
+    effective_size: Array
+    value: Array
+    gradient: Array
+    variance_factor: Array
+    neighborhoods: _core.Neighborhoods
+
+
+class LocalData:
+    """Training points, ready for local fits.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, D)
+        Features in the units of the recursion.
+    labels : ndarray of shape (n, K)
+        Labels in those units.
+    share : ndarray of shape (n,)
+        Sample weights: how many rows each one stands for.
+    kernel : Kernel
+    max_neighbors : int or None
+        A center looks at its nearest this many points only; None means all.
+    radius : float or None
+        A center looks at points within this distance only.
+    threads : int
+    cutoff : float
+        Weights below this share of the largest are dropped.
+    """
+
+    def __init__(
+        self,
+        rows: Array,
+        labels: Array,
+        share: Array,
+        *,
+        kernel: Kernel,
+        max_neighbors: int | None,
+        radius: float | None,
+        threads: int,
+        cutoff: float = FIELD_CUTOFF,
+    ) -> None:
+        self.cutoff = cutoff
+        self.rows, self.labels, self.share = rows, labels, share
+        self.n, self.dimension = rows.shape
+        self.kernel, self.radius = kernel, radius
+        self.limit = None if max_neighbors is None or max_neighbors >= self.n else int(max_neighbors)
+        self.named = named = kernel.name in KERNEL_IDS
+        self.threads = threads if named else 1
+        self._points = _core.Points(rows, labels, share)
+        self._rule = _core.Rule(
+            KERNEL_IDS.index(kernel.name) if named else len(KERNEL_IDS),
+            cutoff,
+            TOLERANCE,
+            None if named else kernel,
+        )
+        self._search: NearestNeighbors | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
+        arguments = (self.rows, self.labels, self.share, kernel, self.limit, self.radius, self.threads)
+        return (_rebuild, (*arguments, self.cutoff))
+
+    def subset(self, rows: NDArray[np.intp]) -> LocalData:
+        """Take some of the points, with the same settings."""
+        return LocalData(
+            np.ascontiguousarray(self.rows[rows]),
+            np.ascontiguousarray(self.labels[rows]),
+            np.ascontiguousarray(self.share[rows]),
+            kernel=self.kernel,
+            max_neighbors=self.limit,
+            radius=self.radius,
+            threads=self.threads,
+            cutoff=self.cutoff,
+        )
+
+    @property
+    def reachable(self) -> int:
+        """How many points a center can look at."""
+        return self.n if self.limit is None else self.limit
+
+    def candidates(self, centers: Array) -> Candidates | None:
+        """Points that each center may look at; None if all."""
+        if self.limit is None and self.radius is None:
+            return None
+        if self._search is None:
+            self._search = NearestNeighbors(n_jobs=self.threads).fit(self.rows)
+        lists: list[NDArray[np.int32]] = []
+        for rows in self.chunks(len(centers), 8 * self.reachable):
+            lists.extend(self._candidate_lists(centers[rows]))
+        start = np.concatenate([[0], np.cumsum([len(found) for found in lists], dtype=np.int64)])
+        return Candidates(start.astype(np.int64), np.concatenate(lists) if lists else np.zeros(0, np.int32))
+
+    def _candidate_lists(self, centers: Array) -> list[NDArray[np.int32]]:
+        assert self._search is not None
+        if self.radius is None:
+            found = self._search.kneighbors(centers, self.limit, return_distance=False)
+            return list(np.sort(found.astype(np.int32), axis=1))
+        distances, found = self._search.radius_neighbors(centers, self.radius, sort_results=True)
+        least = min(self.n, self.dimension + 2)
+        lists = []
+        for center, far, near in zip(centers, distances, found, strict=True):
+            if len(near) < 2:  # nobody within the radius: the nearest few, and the status says so
+                near = self._search.kneighbors(center[None], least, return_distance=False)[0]
+            elif self.limit is not None and len(far) > self.limit:
+                near = near[: self.limit]
+            lists.append(np.sort(near).astype(np.int32))
+        return lists
+
+    def lonely(self, centers: Array) -> NDArray[np.bool_]:
+        """Whether fewer than two points lie within the radius of a center."""
+        if self.radius is None:
+            return np.zeros(len(centers), dtype=bool)
+        assert self._search is not None
+        distances, _ = self._search.kneighbors(centers, min(2, self.n))
+        far: NDArray[np.bool_] = distances[:, -1] > self.radius
+        return far
+
+    def chunks(self, count: int, bytes_each: float) -> Iterator[slice]:
+        """Slices of centers small enough for the memory budget."""
+        size = int(np.clip(CHUNK_BYTES / max(bytes_each, 1.0), 64, 4096))
+        for first in range(0, count, size):
+            yield slice(first, min(first + size, count))
+
+    def localize(
+        self,
+        centers: Array,
+        metrics: Array,
+        candidates: Candidates | None,
+        *,
+        sizes: Array | None = None,
+        scales: Array | None = None,
+        left_out: NDArray[np.int64] | None = None,
+        degree: int = -1,
+        bends: Sequence[int] = (0,),
+        ridges: Sequence[float] = (0.0,),
+        gradients: bool = False,
+        variances: bool = False,
+        keep: bool = False,
+    ) -> LocalBatch:
+        """Neighborhoods of effective sizes ``sizes`` (falling) or scales ``scales``, and fits in them.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (q, D)
+        metrics : ndarray of shape (q, D, D)
+        candidates : Candidates or None
+        sizes, scales : ndarray of shape (q, S) or None
+            One of them; with both, scales are first guesses.
+        left_out : ndarray of shape (q,) or None
+            Index of the point that each center leaves out; -1 for none.
+        degree : {-1, 0, 1}
+            -1 for no fits, 0 for local means, 1 for local linear fits.
+        bends : sequence of int
+            Numbers of leading directions whose products with all features join the linear terms.
+        ridges : sequence of float
+        gradients, variances, keep : bool
+            What to return beyond values.
+        """
+        hoods, scale, size, value, gradient, variance = _core.localize(
+            self._points,
+            self._rule,
+            np.ascontiguousarray(centers),
+            np.ascontiguousarray(metrics),
+            None if candidates is None else candidates.start,
+            None if candidates is None else candidates.indices,
+            left_out,
+            None if sizes is None else np.ascontiguousarray(sizes, dtype=float),
+            None if scales is None else np.ascontiguousarray(scales, dtype=float),
+            keep,
+            degree,
+            list(bends),
+            [float(r) for r in ridges],
+            gradients,
+            variances,
+            self.threads,
+        )
+        return LocalBatch(scale, size, value, gradient, variance, hoods)
+
+    def match(
+        self,
+        centers: Array,
+        shapes: Array,
+        candidates: Candidates | None,
+        size: Array,
+        left_out: NDArray[np.int64] | None = None,
+    ) -> Array:
+        """Scales at which neighborhoods of these shapes have these effective sizes."""
+        scales = np.empty(len(centers))
+        for rows in self.chunks(len(centers), 8 * self.dimension**2):
+            scales[rows] = self.localize(
+                centers[rows],
+                shapes[rows],
+                None if candidates is None else candidates[rows],
+                sizes=size[rows, None],
+                left_out=None if left_out is None else left_out[rows],
+            ).scale[:, 0]
+        return scales
+
+    def sampled_steps(
+        self,
+        centers: Array,
+        metrics: Array,
+        candidates: Candidates | None,
+        *,
+        sizes: Array | None,
+        scales: Array | None,
+        seeds: NDArray[np.uint64],
+        step: int,
+        n_subsamples: int,
+        ridge: float,
+    ) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """One step of Algorithm 1 per center: AGOP, LOO error, value, gradient, scale, effective size."""
+        unbiased = 2
+        return _core.sampled_steps(
+            self._points,
+            self._rule,
+            np.ascontiguousarray(centers),
+            np.ascontiguousarray(metrics),
+            None if candidates is None else candidates.start,
+            None if candidates is None else candidates.indices,
+            sizes,
+            scales,
+            seeds,
+            step,
+            n_subsamples,
+            unbiased,
+            ridge,
+            self.threads,
+        )
+
+
+def _rebuild(
+    rows: Array,
+    labels: Array,
+    share: Array,
+    kernel: str | Kernel,
+    limit: int | None,
+    radius: float | None,
+    threads: int,
+    cutoff: float,
+) -> LocalData:
+    return LocalData(
+        rows,
+        labels,
+        share,
+        kernel=as_kernel(kernel),
+        max_neighbors=limit,
+        radius=radius,
+        threads=threads,
+        cutoff=cutoff,
+    )

@@ -1,0 +1,381 @@
+"""The fitted model: units, data, learned gradients and the choice of the final fit; what predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop.kernels import as_kernel
+from localegop.local_regression import (
+    FIELD_CUTOFF,
+    QUERY_CUTOFF,
+    Candidates,
+    LocalBatch,
+    LocalData,
+)
+from localegop.progress import Progress
+from localegop.recursion import Recursion, Rules, Step, isotropic
+from localegop.results import LocalFits, Status, Trace
+from localegop.schedules import EffectiveSampleSize
+from localegop.selection import Choice, Menu, bends_for, choose, cost, sizes_for
+from localegop.strategies import GradientField, QuerySampler, query_seeds
+from localegop.units import Units, feature_units, label_units
+
+Array = NDArray[np.float64]
+
+RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
+START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
+TRIAL_CENTERS = 1000  # points at which initial metrics and ridges of the query strategy are compared
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of :class:`localegop.LocalEGOPRegressor`, checked."""
+
+    strategy: str
+    schedule: Any
+    n_iter: int | None
+    n_subsamples: int
+    momentum: float
+    initial_scale: float
+    initial_metric: Any
+    exclusion_radius: float | None
+    covariance_cap: float | None
+    kernel: Any
+    degree: Any
+    ridge: Any
+    max_neighbors: int | None
+    seed: int
+    threads: int
+    verbose: int
+
+    def schedule_for(self, dimension: int) -> tuple[Any, int]:
+        """Schedule object and number of steps."""
+        by_size = self.schedule == "ess" or hasattr(self.schedule, "effective_size")
+        n_iter = self.n_iter if self.n_iter is not None else (4 if by_size else 150)
+        if self.schedule != "ess":
+            return self.schedule, n_iter
+        stop = 2.0 * dimension + 10.0
+        return EffectiveSampleSize(max(START_SIZE, stop), stop, max(n_iter, 1)), n_iter
+
+    @property
+    def ridges(self) -> tuple[float, ...]:
+        """Ridges to choose from."""
+        return RIDGES if self.ridge == "loo" else (float(self.ridge),)
+
+
+@dataclass
+class Model:
+    """A fitted model; see :meth:`fit` and :meth:`fits`."""
+
+    settings: Settings
+    units: Units
+    data: LocalData
+    rules: Rules
+    choice: Choice
+    initial_metric: str | Array
+    field: GradientField | None = None
+    loo_residuals: Array | None = None
+
+    @classmethod
+    def fit(cls, X: Array, y: Array, share: Array, settings: Settings) -> Model:
+        """Fit to points X (n, D), labels y (n, K) and their shares."""
+        schedule, n_iter = settings.schedule_for(X.shape[1])
+        by_size = hasattr(schedule, "effective_size")
+        initial_metric, units, data = _initial(X, y, share, settings, by_size)
+        rules = Rules(
+            schedule,
+            settings.momentum,
+            settings.initial_scale,
+            None if settings.covariance_cap is None else settings.covariance_cap / _unit(units) ** 2,
+        )
+        model = cls(settings, units, data, rules, _query_choice(data, settings, n_iter), initial_metric)
+        if settings.strategy == "field":
+            model._learn(_menu(settings, data, by_size, n_iter))
+        return model
+
+    def _learn(self, menu: Menu) -> None:
+        """Choose the final fit at held-out points, then learn the field from all points."""
+        data, settings = self.data, self.settings
+        work = cost(data.n, menu) + 2.0 * (max(menu.steps) + 0.5) * data.n
+        with Progress(work, "fit", settings.verbose) as progress:
+            rng = np.random.default_rng(settings.seed)
+            self.choice = choose(data, self.rules, menu, settings.ridges, rng, progress)
+            self.field = GradientField(data, self.rules, settings.ridges)
+            candidates = data.candidates(data.rows)
+            shapes = self.field.learn(self.choice.step, candidates, progress)
+            residuals = np.empty_like(data.labels)
+            for rows in data.chunks(data.n, 8 * data.dimension**2):
+                part = None if candidates is None else candidates[rows]
+                out = np.arange(rows.start, rows.stop)
+                batch = self._final(data.rows[rows], shapes[rows], part, left_out=out)
+                residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
+                progress.advance(rows.stop - rows.start)
+        self.loo_residuals = residuals * self.units.label_scale
+
+    def _final(
+        self,
+        centers: Array,
+        shapes: Array,
+        candidates: Candidates | None,
+        *,
+        scale: Array | None = None,
+        left_out: NDArray[np.int64] | None = None,
+        full: bool = False,
+    ) -> LocalBatch:
+        """Make the chosen fit in neighborhoods of these shapes."""
+        choice, sizes, scales = self.choice, None, None
+        if scale is not None:
+            scales = scale[:, None]
+        elif choice.size is not None:
+            sizes = np.full((len(centers), 1), choice.size)
+        elif self.rules.by_size:
+            sizes = np.full((len(centers), 1), self.rules.size(choice.step, self.data.reachable))
+        else:
+            scales = np.full((len(centers), 1), self.rules.scale(choice.step, self.data.dimension))
+        return self.data.localize(
+            centers,
+            shapes,
+            candidates,
+            sizes=sizes,
+            scales=scales,
+            left_out=left_out,
+            degree=choice.degree,
+            bends=(choice.bends,),
+            ridges=(choice.ridge,),
+            gradients=full,
+            variances=full,
+            keep=full and self.loo_residuals is not None,
+        )
+
+    def fits(self, X: Array, *, full: bool, trace: bool, threads: int, verbose: int) -> LocalFits:
+        """Local fits at queries X (q, D); only values unless ``full``."""
+        self.data.threads = threads if self.data.named else 1
+        centers = self.units.features(X)
+        each = (
+            8 * (4 + trace * 3 * (self.choice.step + 1)) * self.data.dimension**2 + 64 * self.data.reachable
+        )
+        parts = []
+        with Progress(len(X), "predict", verbose) as progress:
+            for rows in self.data.chunks(len(X), each):
+                parts.append(self._chunk(centers[rows], full, trace))
+                progress.advance(rows.stop - rows.start)
+        return _joined(parts) if len(parts) != 1 else parts[0]
+
+    def _chunk(self, centers: Array, full: bool, trace: bool) -> LocalFits:
+        candidates = self.data.candidates(centers)
+        if self.field is not None:
+            shape, scale, step, steps = self._follow(centers, candidates, trace)
+            errors = None
+        else:
+            shape, scale, step, errors, steps = self._search(centers, candidates, trace)
+        batch = self._final(centers, shape, candidates, scale=scale, full=full)
+        units = self.units
+        value = units.values(batch.value[:, 0, 0, 0])
+        status = self._status(centers)
+        if not full:
+            empty = np.zeros((len(centers), 0))
+            return LocalFits(
+                value, empty, empty, empty, batch.effective_size[:, 0], step, empty, empty, status
+            )
+        if errors is None and self.loo_residuals is not None:
+            squared = np.mean(self.loo_residuals**2, axis=1, keepdims=True)
+            errors = batch.neighborhoods.means(squared, self.data.threads)[:, 0]
+        agop = steps[-1].agop if steps else np.zeros_like(shape)
+        status[(status == Status.OK) & (np.abs(agop).max(axis=(1, 2)) == 0.0) & (step > 0)] = Status.FLAT
+        label_unit = float(np.mean(units.label_scale**2))
+        return LocalFits(
+            value=value,
+            gradient=units.gradients(batch.gradient[:, 0, 0, 0]),
+            metric=units.metrics(batch.scale[:, :, None] * shape),
+            agop=units.metrics(agop) * label_unit,
+            effective_size=batch.effective_size[:, 0],
+            step=step,
+            loo_error=np.full(len(centers), np.nan) if errors is None else errors,
+            variance_factor=batch.variance_factor[:, 0, 0, 0],
+            status=status,
+            trace=self._trace(centers, candidates, steps) if trace else None,
+        )
+
+    def _follow(
+        self, centers: Array, candidates: Candidates | None, trace: bool
+    ) -> tuple[Array, None, NDArray[np.int64], list[Step]]:
+        """Field strategy: shapes after the chosen number of steps."""
+        assert self.field is not None
+        recursion = self.field.follow(centers, candidates)
+        steps: list[Step] = []
+        for _ in range(self.choice.step):
+            step = recursion.advance()
+            steps = [*steps, step] if trace else [step]
+        return recursion.shape, None, np.full(len(centers), self.choice.step), steps
+
+    def _search(
+        self, centers: Array, candidates: Candidates | None, trace: bool
+    ) -> tuple[Array, Array, NDArray[np.int64], Array, list[Step]]:
+        """Query strategy: the step of the smallest leave-one-out error (Alg. 1, lines 14-17)."""
+        seeds = query_seeds(centers, self.settings.seed)
+        sampler = QuerySampler(
+            self.data, centers, candidates, seeds, self.settings.n_subsamples, self.choice.ridge
+        )
+        recursion = Recursion(sampler, self.rules, len(centers), self.data.dimension, self.data.reachable)
+        best = np.full(len(centers), np.inf)
+        chosen = np.zeros(len(centers), dtype=np.int64)
+        shape, agop = isotropic(*centers.shape), np.zeros((len(centers), *(2 * centers.shape[1:])))
+        scale = np.ones(len(centers))
+        steps: list[Step] = []
+        for t in range(max(self.choice.step, 1)):
+            step = recursion.advance()
+            assert step.loo_error is not None
+            better = step.loo_error < best
+            best[better], chosen[better], scale[better] = step.loo_error[better], t, step.scale[better]
+            shape[better], agop[better] = step.shape[better], step.agop[better]
+            if trace:
+                steps.append(step)
+        if not trace:
+            steps = [replace(step, agop=agop)]
+        return shape, scale, chosen, best * float(np.mean(self.units.label_scale**2)), steps
+
+    def _status(self, centers: Array) -> NDArray[np.int64]:
+        status = np.full(len(centers), int(Status.OK), dtype=np.int64)
+        status[self.data.lonely(centers)] = Status.FEW_NEIGHBORS
+        return status
+
+    def _trace(self, centers: Array, candidates: Candidates | None, steps: list[Step]) -> Trace:
+        """Every step in the user's units; estimates are linear fits at the step's own scale."""
+        errors, values, metrics, sizes = [], [], [], []
+        for t, step in enumerate(steps):
+            sizes_t = scales_t = None
+            if step.value is None and self.rules.by_size and self.rules.covariance_cap is None:
+                sizes_t = np.full((len(centers), 1), self.rules.size(t, self.data.reachable))
+            else:
+                scales_t = step.scale[:, None]
+            batch = self.data.localize(
+                centers,
+                step.shape,
+                candidates,
+                sizes=sizes_t,
+                scales=scales_t,
+                degree=1,
+                ridges=(self.choice.ridge,),
+                keep=True,
+            )
+            error = step.loo_error
+            if error is None and self.loo_residuals is not None:
+                squared = np.mean((self.loo_residuals / self.units.label_scale) ** 2, axis=1, keepdims=True)
+                error = batch.neighborhoods.means(squared, self.data.threads)[:, 0]
+            errors.append(np.full(len(centers), np.nan) if error is None else error)
+            values.append(self.units.values(batch.value[:, 0, 0, 0]))
+            metrics.append(self.units.metrics(batch.scale[:, :, None] * step.shape))
+            sizes.append(batch.effective_size[:, 0])
+        label_unit = float(np.mean(self.units.label_scale**2))
+        agops = [self.units.metrics(step.agop) * label_unit for step in steps]
+        return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))
+
+
+def _menu(settings: Settings, data: LocalData, by_size: bool, n_iter: int) -> Menu:
+    degree, dimension = settings.degree, data.dimension
+    bends = {"auto": bends_for(dimension), 0: (0,), 1: (0,)}.get(degree) or tuple(
+        b for b in bends_for(dimension) if b > 0
+    )
+    return Menu(
+        steps=tuple(range(n_iter + 1)),
+        sizes=sizes_for(data.reachable) if by_size else None,
+        degree=min(degree, 1) if degree != "auto" else 1,
+        bends=bends or (1,),
+        ridges=settings.ridges,
+    )
+
+
+def _query_choice(data: LocalData, settings: Settings, n_iter: int) -> Choice:
+    """Describe the final fit of the query strategy; its step is found per query, its ridge at step 0."""
+    ridges = settings.ridges
+    ridge = ridges[0]
+    if len(ridges) > 1 and settings.strategy == "query":
+        ridge = ridges[int(np.argmin(_first_errors(data, ridges)))]
+    degree = 1 if settings.degree == "auto" else settings.degree
+    return Choice(n_iter, None, min(degree, 1), int(degree == 2), ridge)
+
+
+def _initial(
+    X: Array, y: Array, share: Array, settings: Settings, by_size: bool
+) -> tuple[str | Array, Units, LocalData]:
+    """Units and data for the initial metric, which "auto" finds by leave-one-out error."""
+    given = settings.initial_metric
+    names: list[Any] = ["variance", "identity"] if isinstance(given, str) and given == "auto" else [given]
+    mean, scale = label_units(y, share)
+    best: tuple[float, Any, Units, LocalData] | None = None
+    for name in names:
+        center, transform = feature_units(X, share, name)
+        if isinstance(name, str) and name == "identity" and not by_size:
+            transform = np.eye(X.shape[1])  # bandwidths have the units of the data
+        units = Units(center, transform, mean, scale)
+        radius = settings.exclusion_radius
+        data = LocalData(
+            units.features(X),
+            units.labels(y),
+            share,
+            kernel=as_kernel(settings.kernel),
+            max_neighbors=settings.max_neighbors,
+            radius=None if radius is None else radius / _unit(units),
+            threads=settings.threads,
+            cutoff=FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
+        )
+        error = float(_first_errors(data, settings.ridges).min()) if len(names) > 1 else 0.0
+        if best is None or error < best[0]:
+            best = (error, name, units, data)
+    assert best is not None
+    return best[1:]
+
+
+def _unit(units: Units) -> float:
+    """Length of the user's unit in the recursion's, where all features share one; else 1."""
+    diagonal = np.diagonal(units.transform)
+    same = np.array_equal(units.transform, np.eye(len(diagonal)) * diagonal[0])
+    return 1.0 / float(diagonal[0]) if same and diagonal[0] > 0.0 else 1.0
+
+
+def _first_errors(data: LocalData, ridges: tuple[float, ...]) -> Array:
+    """Leave-one-out error of isotropic linear fits, for each ridge, at up to TRIAL_CENTERS points."""
+    stride = max(1, data.n // TRIAL_CENTERS)
+    trial = np.arange(0, data.n, stride)
+    size = min(START_SIZE, max(0.5 * data.reachable, 1.0))
+    errors = np.zeros(len(ridges))
+    for rows in data.chunks(len(trial), 8 * data.dimension**2 + 12 * data.reachable):
+        here = trial[rows]
+        batch = data.localize(
+            data.rows[here],
+            isotropic(len(here), data.dimension),
+            data.candidates(data.rows[here]),
+            sizes=np.full((len(here), 1), size),
+            left_out=here.astype(np.int64),
+            degree=1,
+            ridges=ridges,
+        )
+        residual = data.labels[here, None] - batch.value[:, 0, 0]
+        errors += np.einsum("i,irk->r", data.share[here], residual**2)
+    return errors
+
+
+def _joined(parts: list[LocalFits]) -> LocalFits:
+    if not parts:
+        raise ValueError("no queries were given")
+
+    def stacked(pieces: Iterator[Any], axis: int = 0) -> Any:
+        return np.concatenate(list(pieces), axis=axis)
+
+    names = [name for name in LocalFits.__dataclass_fields__ if name != "trace"]
+    columns = {name: stacked(getattr(part, name) for part in parts) for name in names}
+    traces = [part.trace for part in parts]
+    trace = None
+    if traces[0] is not None:
+        trace = Trace(
+            *(
+                stacked((getattr(one, name) for one in traces), axis=1)
+                for name in Trace.__dataclass_fields__
+            )
+        )
+    return LocalFits(**columns, trace=trace)

@@ -1,0 +1,214 @@
+"""Choosing the step, the size, the degree and the ridge of the final fit by the error at held-out points.
+
+The leave-one-out error of a training point is honest only at the first step: later its neighborhood has
+been shaped by gradients that knew its label, and under noise that flatters small neighborhoods. So the
+choice is made at points whose labels took no part at all: several folds where data are few, one where
+they are many. Among choices that the held-out points cannot tell apart, the one with the least variance
+is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop.local_regression import LocalData
+from localegop.progress import Progress
+from localegop.recursion import Rules
+from localegop.strategies import GradientField
+
+Array = NDArray[np.float64]
+
+SIZES = tuple(15.0 * 2**k for k in range(7))  # 15 .. 960
+MANY_POINTS = 5000  # above this, one fold of at most HELD_OUT points instead of N_FOLDS
+N_FOLDS = 5
+HELD_OUT = 1000
+MOST_TERMS = 60  # fits with more basis terms than this are not tried
+STANDARD_ERRORS = 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The final fit: how it is made and the mean squared error it had at held-out points.
+
+    Parameters
+    ----------
+    step : int
+        Number of steps of the recursion before it.
+    size : float or None
+        Effective sample size of its neighborhood; None for that of the schedule at that step.
+    degree : {0, 1}
+        Local mean or local linear fit.
+    bends : int
+        Number of leading directions with quadratic terms.
+    ridge : float
+    error : float
+        In units of the label variance; NaN if there was nothing to choose.
+    """
+
+    step: int
+    size: float | None
+    degree: int
+    bends: int
+    ridge: float
+    error: float = np.nan
+
+
+@dataclass(frozen=True)
+class Menu:
+    """What there is to choose from."""
+
+    steps: tuple[int, ...]
+    sizes: tuple[float, ...] | None
+    degree: int
+    bends: tuple[int, ...]
+    ridges: tuple[float, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is only one choice."""
+        size_count = 1 if self.sizes is None else len(self.sizes)
+        return len(self.steps) * size_count * len(self.bends) * len(self.ridges) == 1
+
+    def only(self) -> Choice:
+        """Return the choice where there is nothing to choose by."""
+        size = None if self.sizes is None else self.sizes[0]
+        return Choice(self.steps[-1], size, self.degree, self.bends[0], self.ridges[-1])
+
+
+def sizes_for(reachable: int) -> tuple[float, ...]:
+    """Effective sizes to try, falling."""
+    fitting = [size for size in SIZES if size <= 0.5 * reachable]
+    return tuple(fitting[::-1]) or (max(0.5 * reachable, 1.0),)
+
+
+def bends_for(dimension: int) -> tuple[int, ...]:
+    """Numbers of bends to try."""
+    return tuple(b for b in range(4) if b == 0 or (b <= dimension and (1 + b) * dimension <= MOST_TERMS))
+
+
+def folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """Draw the sets of points to hold out, one after the other."""
+    order = rng.permutation(n)
+    if n > MANY_POINTS:
+        return [np.sort(order[: min(n // N_FOLDS, HELD_OUT)])]
+    return [np.sort(part) for part in np.array_split(order, N_FOLDS)]
+
+
+def choose(
+    data: LocalData,
+    rules: Rules,
+    menu: Menu,
+    gradient_ridges: tuple[float, ...],
+    rng: np.random.Generator,
+    progress: Progress,
+) -> Choice:
+    """Best of the menu, by its errors at held-out points."""
+    if menu.settled or data.n < 2 * N_FOLDS:
+        return menu.only()
+    parts = folds(data.n, rng)
+    errors, shares = [], []
+    for held_out in parts:
+        errors.append(_errors(data, rules, menu, gradient_ridges, held_out, progress))
+        shares.append(data.share[held_out])
+    return pick(menu, np.concatenate(errors, axis=-1), np.concatenate(shares), data.dimension)
+
+
+def cost(n: int, menu: Menu) -> float:
+    """Work of :func:`choose` in passes over one point, for a progress bar."""
+    if menu.settled or n < 2 * N_FOLDS:
+        return 0.0
+    held_out = min(n // N_FOLDS, HELD_OUT) if n > MANY_POINTS else n
+    passes = 1 if n > MANY_POINTS else N_FOLDS - 1
+    return 2.0 * max(menu.steps) * passes * n + 2.0 * len(menu.steps) * held_out
+
+
+def _errors(
+    data: LocalData,
+    rules: Rules,
+    menu: Menu,
+    gradient_ridges: tuple[float, ...],
+    held_out: NDArray[np.intp],
+    progress: Progress,
+) -> Array:
+    """Squared errors (step, size, bends, ridge, point) at held-out points of a field without them."""
+    rest = np.setdiff1d(np.arange(data.n), held_out)
+    part = data.subset(rest)
+    field = GradientField(part, rules, gradient_ridges)
+    field.learn(max(menu.steps), part.candidates(part.rows), progress)
+    columns = []
+    for rows in part.chunks(len(held_out), 8 * part.dimension**2 + 12 * part.reachable):
+        here = held_out[rows]
+        errors = [
+            np.mean((values - data.labels[here, None, None, None]) ** 2, axis=-1)
+            for values in values_by_step(field, data.rows[here], menu)
+        ]
+        columns.append(np.moveaxis(np.array(errors), 1, -1))
+        progress.advance(2.0 * len(menu.steps) * len(here))
+    return np.concatenate(columns, axis=-1)
+
+
+def values_by_step(field: GradientField, centers: Array, menu: Menu) -> Iterator[Array]:
+    """Predictions (center, size, bends, ridge, output) at each step of the menu."""
+    data, rules = field.data, field.rules
+    candidates = data.candidates(centers)
+    recursion = field.follow(centers, candidates)
+    for t in range(max(menu.steps) + 1):
+        if t in menu.steps:
+            sizes = scales = None
+            if menu.sizes is not None:
+                sizes = np.tile(menu.sizes, (len(centers), 1))
+            elif rules.by_size:
+                sizes = np.full((len(centers), 1), rules.size(t, data.reachable))
+            else:
+                scales = np.full((len(centers), 1), rules.scale(t, data.dimension))
+            yield data.localize(
+                centers,
+                recursion.shape,
+                candidates,
+                sizes=sizes,
+                scales=scales,
+                degree=menu.degree,
+                bends=menu.bends,
+                ridges=menu.ridges,
+            ).value
+        if t < max(menu.steps):
+            recursion.advance()
+
+
+def pick(menu: Menu, errors: Array, share: Array, dimension: int) -> Choice:
+    """Choice of least variance among those within a standard error of the best."""
+    share = share / share.sum()
+    mean = errors @ share
+    mean[~_allowed(menu, dimension)] = np.inf
+    best = np.unravel_index(np.argmin(mean), mean.shape)
+    gap = errors - errors[best]
+    spread = np.sqrt(((gap - (gap @ share)[..., None]) ** 2) @ share / len(share))
+    close = np.isfinite(mean) & (mean - mean[best] <= STANDARD_ERRORS * spread)
+    ranked = sorted(
+        zip(*np.nonzero(close), strict=True), key=lambda at: _variance_rank(menu, at, dimension)
+    )
+    t, s, b, r = ranked[0]
+    size = None if menu.sizes is None else menu.sizes[s]
+    return Choice(menu.steps[t], size, menu.degree, menu.bends[b], menu.ridges[r], float(mean[ranked[0]]))
+
+
+def _allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
+    """Which combinations make sense: enough points for the terms, directions only once there are any."""
+    sizes = np.full(1, np.inf) if menu.sizes is None else np.array(menu.sizes)
+    steps, bends = np.array(menu.steps), np.array(menu.bends)
+    enough = sizes[:, None] >= 0.8 * (1 + bends) * dimension * (menu.degree > 0)
+    if not enough[:, 0].any():
+        enough[np.argmax(sizes), 0] = True  # fewer points than terms everywhere: the ridge must do
+    directed = (steps[:, None] > 0) | (bends == 0) | (len(steps) == 1) | (bends.min() > 0)
+    allowed = enough[None] & directed[:, None]
+    return np.repeat(allowed[..., None], len(menu.ridges), axis=-1)
+
+
+def _variance_rank(menu: Menu, at: tuple[int, ...], dimension: int) -> tuple[float, int, float]:
+    t, s, b, r = at
+    size = 1.0 if menu.sizes is None else menu.sizes[s]
+    return ((1 + (1 + menu.bends[b]) * dimension) / size, menu.steps[t], -menu.ridges[r])

@@ -1,0 +1,328 @@
+"""LocalEGOPRegressor: against the reference, accuracy, invariances, bad input."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from localegop import LocalEGOPRegressor, local_regression
+from localegop.datasets import load_malonaldehyde, make_helix
+from localegop.reference import local_egop
+from localegop.results import Status
+from localegop.schedules import EffectiveSampleSize, Geometric
+
+RNG = np.random.default_rng(0)
+X, Y = make_helix(400, 3, random_state=0)
+TRAIN, QUERIES = slice(0, 350), X[350:]
+QUICK = {"n_iter": 2, "n_jobs": 1}
+
+
+def quick_fit(**changed):
+    return LocalEGOPRegressor(**QUICK | changed).fit(X[TRAIN], Y[TRAIN])
+
+
+def reference_values(X, y, queries, **parameters):
+    return np.array(
+        [local_egop(X, y, q, weighting="unbiased", n_subsamples=10**6, **parameters).value for q in queries]
+    )
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 20])
+def test_query_strategy_equals_the_reference_on_the_helix(dimension):
+    points, labels = make_helix(123, dimension, random_state=1)
+    radius = 1.6 if dimension < 20 else None
+    theirs = reference_values(
+        points[3:], labels[3:], points[:3], n_iter=12, exclusion_radius=radius, ridge=1e-6
+    )
+    paper = LocalEGOPRegressor.paper_parameters()
+    model = LocalEGOPRegressor(
+        **paper | {"n_iter": 12, "n_subsamples": 10**6, "exclusion_radius": radius, "ridge": 1e-6}
+    )
+    assert model.fit(points[3:], labels[3:]).predict(points[:3]) == pytest.approx(theirs, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"schedule": EffectiveSampleSize(40, 20, 4), "momentum": 1.0},
+        {"schedule": Geometric(0.5, 0.7), "covariance_cap": 0.3},
+        {"schedule": Geometric(2.0, 0.8), "kernel": "epanechnikov"},
+        {"schedule": Geometric(0.5, 0.8), "kernel": "student"},
+    ],
+    ids=["effective size", "cap", "epanechnikov", "student"],
+)
+def test_query_strategy_equals_the_reference_with_other_parts(parameters):
+    points, labels = make_helix(83, 3, random_state=2)
+    common = {"n_iter": 4, "ridge": 1e-4, "exclusion_radius": None, "momentum": 0.7} | parameters
+    theirs = reference_values(points[3:], labels[3:], points[:3], **common)
+    model = LocalEGOPRegressor(
+        "query", n_subsamples=10**6, initial_metric="identity", max_neighbors=None, degree=1, **common
+    )
+    assert model.fit(points[3:], labels[3:]).predict(points[:3]) == pytest.approx(theirs, rel=1e-7)
+
+
+def test_query_strategy_equals_the_reference_on_molecules():
+    features, labels = load_malonaldehyde(return_X_y=True)
+    features, labels = features[::15][:203], labels[::15][:203]
+    common = {"n_iter": 5, "ridge": 1e-3, "exclusion_radius": None, "schedule": Geometric(2.0, 0.7)}
+    theirs = reference_values(features[3:], labels[3:], features[:3], **common)
+    paper = LocalEGOPRegressor.paper_parameters() | common | {"n_subsamples": 10**6}
+    ours = LocalEGOPRegressor(**paper).fit(features[3:], labels[3:]).predict(features[:3])
+    assert ours == pytest.approx(theirs, rel=1e-8)
+
+
+@pytest.mark.parametrize("strategy", ["field", "query"])
+@pytest.mark.parametrize("kernel", ["gaussian", "biweight", "laplace", lambda u: np.exp(-u) + 1e-9])
+def test_affine_functions_are_reproduced(strategy, kernel):
+    slope = np.array([1.0, -2.0, 0.5])
+    model = LocalEGOPRegressor(strategy, n_iter=2, n_subsamples=30, ridge=1e-10, kernel=kernel)
+    fits = model.fit(X[TRAIN], X[TRAIN] @ slope + 5.0).localize(QUERIES[:10])
+    assert fits.value == pytest.approx(QUERIES[:10] @ slope + 5.0, abs=1e-6)
+    assert fits.gradient == pytest.approx(np.tile(slope, (10, 1)), abs=1e-5)
+
+
+def test_defaults_are_accurate_without_and_with_noise():
+    points, labels = make_helix(1200, 5, random_state=0)
+    model = LocalEGOPRegressor().fit(points[:1000], labels[:1000])
+    assert np.mean((model.predict(points[1000:]) - labels[1000:]) ** 2) < 2e-6 * labels.var()
+    noisy = labels[:1000] + 0.1 * labels.std() * RNG.normal(size=1000)
+    model = LocalEGOPRegressor().fit(points[:1000], noisy)
+    assert np.mean((model.predict(points[1000:]) - labels[1000:]) ** 2) < 1.5e-3 * labels.var()
+
+
+def test_localize_tells_all_in_the_units_of_the_data():
+    bunch = make_helix(1000, 3, random_state=0, return_bunch=True)
+    scale = np.array([1.0, 10.0, 0.1])  # units must not matter
+    model = LocalEGOPRegressor().fit(bunch.data[:900] * scale, bunch.target[:900])
+    fits = model.localize(bunch.data[900:] * scale, trace=True)
+    assert fits.value.tolist() == model.predict(bunch.data[900:] * scale).tolist()
+    truth = bunch.gradients[900:] / scale
+    assert np.median(np.linalg.norm(fits.gradient - truth, axis=1) / np.linalg.norm(truth, axis=1)) < 0.05
+    leading = np.linalg.eigh(fits.agop * scale[:, None] * scale)[1][:, :, -1]
+    cosine = np.abs(np.einsum("ia,ia->i", leading, bunch.tangent[900:, :, 0]))
+    assert np.median(cosine) > 0.99
+    assert fits.covariance @ fits.metric == pytest.approx(np.broadcast_to(np.eye(3), (100, 3, 3)), abs=1e-4)
+    assert len(fits) == 100 and set(fits.step) == {model.choice_.step}
+    assert fits.effective_size == pytest.approx(np.full(100, model.choice_.size), rel=1e-5)
+    assert (fits.loo_error > 0).all() and (fits.variance_factor > 0).all()
+    assert fits.trace.metric.shape == (model.choice_.step, 100, 3, 3)
+    assert set(fits.status) == {Status.OK}
+
+
+def test_loo_residuals_leave_the_point_out():
+    changed = Y[TRAIN].copy()
+    changed[7] += 1.0
+    parameters = {"n_iter": 0, "degree": 1, "ridge": 1e-3}  # no recursion: exact to the last digit
+    base = LocalEGOPRegressor(**parameters, schedule=EffectiveSampleSize(40, 40, 1)).fit(X[TRAIN], Y[TRAIN])
+    other = LocalEGOPRegressor(**parameters, schedule=EffectiveSampleSize(40, 40, 1)).fit(X[TRAIN], changed)
+    if base.choice_.size == other.choice_.size:
+        gap = other.loo_residuals_[7] - base.loo_residuals_[7]
+        assert gap == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["field", "query"])
+def test_results_do_not_depend_on_threads_chunks_or_order(strategy, monkeypatch):
+    model = LocalEGOPRegressor(strategy, n_iter=3, n_subsamples=30, n_jobs=1, max_neighbors=200)
+    base = model.fit(X[TRAIN], Y[TRAIN]).localize(QUERIES)
+    order = RNG.permutation(len(QUERIES))
+    assert model.predict(QUERIES[order]).tolist() == base.value[order].tolist()
+    assert [model.predict(q[None])[0] for q in QUERIES[:5]] == base.value[:5].tolist()
+    monkeypatch.setattr(local_regression, "CHUNK_BYTES", 1.0)
+    rows = RNG.permutation(350)
+    other = LocalEGOPRegressor(strategy, n_iter=3, n_subsamples=30, n_jobs=2, max_neighbors=200)
+    again = other.fit(X[TRAIN][rows], Y[TRAIN][rows]).localize(QUERIES)
+    for name in ("value", "gradient", "metric", "agop", "effective_size", "loo_error", "variance_factor"):
+        assert getattr(again, name).tolist() == getattr(base, name).tolist(), name
+
+
+def test_weight_two_is_a_row_given_twice():
+    weights = RNG.integers(0, 3, size=350)
+    weighted = LocalEGOPRegressor(n_iter=2).fit(X[TRAIN], Y[TRAIN], sample_weight=weights)
+    repeated = LocalEGOPRegressor(n_iter=2).fit(
+        np.repeat(X[TRAIN], weights, axis=0), np.repeat(Y[TRAIN], weights)
+    )
+    assert weighted.predict(QUERIES).tolist() == repeated.predict(QUERIES).tolist()
+    assert np.isnan(weighted.loo_residuals_).tolist() == (weights == 0).tolist()
+
+
+def test_outputs_are_fitted_together_and_scaled_alike():
+    both = np.column_stack([Y, 1e6 * X[:, 0]])
+    model = LocalEGOPRegressor(**QUICK).fit(X[TRAIN], both[TRAIN])
+    fits = model.localize(QUERIES)
+    assert fits.value.shape == (50, 2) and fits.gradient.shape == (50, 2, 3)
+    assert fits.value[:, 1] == pytest.approx(both[350:, 1], rel=1e-3, abs=1e4)
+    column = LocalEGOPRegressor(**QUICK).fit(X[TRAIN], Y[TRAIN, None]).predict(QUERIES)
+    assert column.shape == (50, 1)
+    assert column[:, 0].tolist() == quick_fit().predict(QUERIES).tolist()
+
+
+def module_level_profile(u):
+    return np.exp(-(u**2))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "triweight", module_level_profile])
+def test_pickle_keeps_predictions(kernel):
+    model = quick_fit(kernel=kernel)
+    assert pickle.loads(pickle.dumps(model)).predict(QUERIES).tolist() == model.predict(QUERIES).tolist()
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_degree_is_what_was_asked_for(degree):
+    model = quick_fit(degree=degree)
+    assert model.choice_.degree == min(degree, 1)
+    assert (model.choice_.bends > 0) == (degree == 2)
+    flat = model.localize(QUERIES).gradient == 0.0
+    assert flat.all() == (degree == 0)
+
+
+def test_exclusion_radius_and_its_fallback():
+    far = np.array([[100.0, 0.0, 0.0]])
+    model = quick_fit(exclusion_radius=1.0, initial_metric="identity")
+    with pytest.warns(UserWarning, match=r"1 of 1 queries have fewer than two .* exclusion_radius=1.0"):
+        fits = model.localize(far)
+    assert fits.status.tolist() == [Status.FEW_NEIGHBORS]
+    assert "nearest were used" in Status(fits.status[0]).message
+    assert np.isfinite(fits.value).all()
+
+
+def test_initial_metric_choices():
+    assert quick_fit(initial_metric="variance").initial_metric_ == "variance"
+    stretched = X * [1.0, 1e6, 1.0]
+    model = LocalEGOPRegressor(**QUICK).fit(stretched[TRAIN], Y[TRAIN])
+    assert model.initial_metric_ == "variance"
+    given = LocalEGOPRegressor(**QUICK, initial_metric=[1.0, 1e-12, 1.0]).fit(stretched[TRAIN], Y[TRAIN])
+    same = LocalEGOPRegressor(**QUICK, initial_metric=np.eye(3)).fit(X[TRAIN], Y[TRAIN])
+    assert given.predict(stretched[350:]) == pytest.approx(same.predict(QUERIES), rel=1e-6)
+
+
+def hard(name):
+    x, y = X[:60].copy(), Y[:60].copy()
+    return {
+        "constant column": (np.column_stack([x, np.full(60, 3.0)]), y),
+        "duplicated column": (np.column_stack([x, x[:, 0]]), y),
+        "duplicated rows": (np.repeat(x[:20], 3, axis=0), np.repeat(y[:20], 3)),
+        "contradicting rows": (np.repeat(x[:20], 3, axis=0), y),
+        "all rows equal": (np.repeat(x[:1], 60, axis=0), np.repeat(y[:1], 60)),
+        "equal points, other labels": (np.repeat(x[:1], 60, axis=0), y),
+        "fewer rows than columns": (RNG.normal(size=(6, 30)), y[:6]),
+        "two rows": (x[:2], y[:2]),
+        "constant labels": (x, np.full(60, 7.0)),
+        "huge": (x * 1e150, y * 1e150),
+        "tiny": (x * 1e-150, y * 1e-150),
+        "huge offset": (x + 1e8, y + 1e8),
+        "integers": ((x * 10).astype(int), (y * 10).astype(int)),
+        "float32": (x.astype(np.float32), y.astype(np.float32)),
+        "heavy outlier": (np.vstack([x, [[1e6, 0, 0]]]), np.append(y, 1e6)),
+    }[name]
+
+
+@pytest.mark.parametrize("strategy", ["field", "query"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "constant column",
+        "duplicated column",
+        "duplicated rows",
+        "contradicting rows",
+        "all rows equal",
+        "equal points, other labels",
+        "fewer rows than columns",
+        "two rows",
+        "constant labels",
+        "huge",
+        "tiny",
+        "huge offset",
+        "integers",
+        "float32",
+        "heavy outlier",
+    ],
+)
+def test_hard_data_give_finite_fits(name, strategy):
+    x, y = hard(name)
+    model = LocalEGOPRegressor(strategy, n_iter=3, n_subsamples=20).fit(x, y)
+    queries = np.vstack([x[:5], x[:1] + (x.max(axis=0) - x.min(axis=0))])
+    fits = model.localize(queries)
+    assert np.isfinite(fits.value).all()
+    assert np.isfinite(fits.gradient).all()
+    assert np.isfinite(fits.agop).all()
+    if name in ("constant labels", "all rows equal"):
+        assert fits.value == pytest.approx(np.full(6, y[0]))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"strategy": "both"}, "'strategy' parameter .* must be a str among"),
+        ({"n_iter": -1}, "'n_iter' parameter"),
+        ({"n_subsamples": 0}, "'n_subsamples' parameter"),
+        ({"momentum": 0.0}, "'momentum' parameter"),
+        ({"initial_scale": -1.0}, "'initial_scale' parameter"),
+        ({"initial_metric": "best"}, "'initial_metric' parameter"),
+        ({"initial_metric": np.ones((2, 2))}, "initial_metric must be .* got an array of shape"),
+        ({"initial_metric": -np.eye(3)}, "initial_metric must be positive semi-definite"),
+        ({"exclusion_radius": -1.0}, "'exclusion_radius' parameter"),
+        ({"covariance_cap": 0.0}, "'covariance_cap' parameter"),
+        ({"kernel": "boxcar"}, "kernel must be one of"),
+        ({"degree": 3}, "'degree' parameter"),
+        ({"ridge": -1.0}, "'ridge' parameter"),
+        ({"ridge": "best"}, "'ridge' parameter"),
+        ({"max_neighbors": 1}, "'max_neighbors' parameter"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"schedule": "slow"}, "schedule must be 'ess', 'power', 'geometric'"),
+        (
+            {"schedule": lambda t: -1.0},
+            "schedule must return positive finite bandwidths, but step 1 has -1",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        LocalEGOPRegressor(**QUICK | parameters).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_bad_data_are_named():
+    bad = X[TRAIN].copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        LocalEGOPRegressor().fit(bad, Y[TRAIN])
+    with pytest.raises(ValueError, match="Input y contains"):
+        LocalEGOPRegressor().fit(X[TRAIN], np.full(350, np.inf))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        LocalEGOPRegressor().fit(X[TRAIN], Y)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        LocalEGOPRegressor().fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        quick_fit().predict(X[:, :2])
+    with pytest.raises(ValueError, match="at least 2 are needed"):
+        LocalEGOPRegressor().fit(X[:3], Y[:3], sample_weight=[1.0, 0.0, 0.0])
+
+
+def test_progress_bar_is_silent_by_default_and_shows_the_time_left(capsys, monkeypatch):
+    quick_fit()
+    assert capsys.readouterr().err == ""
+    ticks = iter(np.arange(0.0, 1e5, 0.5))
+    monkeypatch.setattr("localegop.progress.time.monotonic", lambda: next(ticks))
+    quick_fit(verbose=1)
+    shown = capsys.readouterr().err
+    assert "fit [" in shown and "left" in shown and "100%" in shown
+
+
+def test_interrupt_stops_within_a_second_and_leaves_the_estimator_usable():
+    model = quick_fit()
+    before = model.predict(QUERIES)
+    points = RNG.normal(size=(20_000, 12))
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(1.0, interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points, points[:, 0] ** 2)
+    assert time.monotonic() - sent[0] < 5.0  # a second on an idle machine
+    assert model.predict(QUERIES).tolist() == before.tolist()
