@@ -37,9 +37,11 @@ inline __attribute__((always_inline)) Vec load(const double* from) {
 inline __attribute__((always_inline)) void store(double* to, Vec v) { memcpy(to, &v, sizeof(v)); }
 inline __attribute__((always_inline)) Vec spread(double x) { return Vec{} + x; }
 inline __attribute__((always_inline)) double total(Vec v) {
-    double sum = 0.0;
-    for (size_t l = 0; l < kWidth; ++l) sum += v[l];
-    return sum;
+    double lanes[kWidth];
+    store(lanes, v);
+    for (size_t half = kWidth / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    return lanes[0];
 }
 
 // exp(x) for x <= 0 to about one unit in the last place; below -700 it is 0.
@@ -243,13 +245,25 @@ void centered(const double* column, const double* roots, size_t count, double me
         store(out + k, load(roots + k) * (load(column + k) - mean));
 }
 
-double weighted_sum(const double* column, const double* roots, size_t count) {
-    Vec sum{};
-    for (size_t k = 0; k < padded(count); k += kWidth) {
-        const Vec r = load(roots + k);
-        sum += r * r * load(column + k);
+template <int kRows>
+inline __attribute__((always_inline)) void sum_rows(const double* columns, size_t stride,
+                                                    const double* roots, size_t full, double* sums) {
+    Vec sum[kRows];
+    for (int a = 0; a < kRows; ++a) sum[a] = Vec{};
+    for (size_t k = 0; k < full; k += kWidth) {
+        const Vec r = load(roots + k), w = r * r;
+        for (int a = 0; a < kRows; ++a) sum[a] += w * load(columns + a * stride + k);
     }
-    return total(sum);
+    for (int a = 0; a < kRows; ++a) sums[a] = total(sum[a]);
+}
+
+void weighted_sums(const double* columns, size_t stride, const double* roots, size_t count, size_t rows,
+                   double* sums) {
+    const size_t full = padded(count);
+    size_t a = 0;
+    for (; a + 4 <= rows; a += 4) sum_rows<4>(columns + a * stride, stride, roots, full, sums + a);
+    for (; a + 2 <= rows; a += 2) sum_rows<2>(columns + a * stride, stride, roots, full, sums + a);
+    for (; a < rows; ++a) sum_rows<1>(columns + a * stride, stride, roots, full, sums + a);
 }
 
 KernelSums gaussian_sums(const double* squared, const double* share, size_t count, double scale) {
@@ -336,6 +350,6 @@ bool cholesky(double* matrix, size_t size) {
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
 const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
     LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    centered, weighted_sum, sum_of_squares, gaussian_sums, gram, cholesky};
+    centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky};
 
 }  // namespace localegop

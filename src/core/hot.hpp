@@ -37,8 +37,9 @@ struct HotLoops {
     // out[k] = roots[k] * (column[k] - mean); zero beyond count, up to the padded count.
     void (*centered)(const double* column, const double* roots, std::size_t count, double mean,
                      double* out);
-    // sum_k roots[k]^2 * column[k]; roots must be zero from count to the padded count.
-    double (*weighted_sum)(const double* column, const double* roots, std::size_t count);
+    // sums[a] = sum_k roots[k]^2 * columns[a][k]; roots must be zero from count to the padded count.
+    void (*weighted_sums)(const double* columns, std::size_t stride, const double* roots,
+                          std::size_t count, std::size_t rows, double* sums);
     double (*sum_of_squares)(const double* roots, std::size_t count);
     // Sums for the Gaussian with weights share * exp(-scale * squared).
     KernelSums (*gaussian_sums)(const double* squared, const double* share, std::size_t count,

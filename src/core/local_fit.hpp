@@ -44,38 +44,40 @@ class LocalFit {
         columns_.resize(rows_ * stride);
         gather(center, indices, count, stride);
         mean_.resize(rows_);
+        hot_.weighted_sums(columns_.data(), stride, roots_.data(), count, rows_, mean_.data());  // of sum one
         for (std::size_t a = 0; a < rows_; ++a) {
             double* column = columns_.data() + a * stride;
-            mean_[a] = hot_.weighted_sum(column, roots_.data(), count);  // weights sum to one
             hot_.centered(column, roots_.data(), count, mean_[a], column);
         }
         set_floor(mean_);
         gram_.assign(rows_ * rows_, 0.0);
-        for (std::size_t from = 0; from < count; from += kTile)
-            hot_.gram(columns_.data() + from, stride, std::min(kTile, count - from), rows_, gram_.data());
+        const std::size_t tile = tile_size();
+        for (std::size_t from = 0; from < count; from += tile)
+            hot_.gram(columns_.data() + from, stride, std::min(tile, count - from), rows_, gram_.data());
     }
 
     // The same from columns (rows x stride) of coordinates and labels, relative to some origin, and roots of
-    // the weights, zero up to the padded count; `center` holds the center's coordinates in that frame.
+    // the weights, of sum `total`, zero up to the padded count; `center` is a column of the same frame.
     // Linear fits only.
-    void accumulate_columns(const double* columns, std::size_t stride, const double* roots,
-                            std::size_t count, const double* center, std::size_t center_stride) {
-        const double total = hot_.sum_of_squares(roots, count);
+    void accumulate_columns(const double* columns, std::size_t stride, const double* roots, double total,
+                            std::size_t count, const double* center) {
         mean_.resize(rows_);
         shift_.resize(rows_);
+        hot_.weighted_sums(columns, stride, roots, count, rows_, shift_.data());
         for (std::size_t a = 0; a < rows_; ++a) {
-            shift_[a] = hot_.weighted_sum(columns + a * stride, roots, count) / total;
-            mean_[a] = shift_[a] - (a < basis_ ? center[a * center_stride] : 0.0);
+            shift_[a] /= total;
+            mean_[a] = shift_[a] - (a < basis_ ? center[a * stride] : 0.0);
         }
         set_floor(shift_);
         gram_.assign(rows_ * rows_, 0.0);
-        columns_.resize(rows_ * kStride);
-        for (std::size_t from = 0; from < count; from += kTile) {
-            const std::size_t size = std::min(kTile, count - from);
+        const std::size_t tile = tile_size(), own = tile + kLane;
+        columns_.resize(rows_ * own);
+        for (std::size_t from = 0; from < count; from += tile) {
+            const std::size_t size = std::min(tile, count - from);
             for (std::size_t a = 0; a < rows_; ++a)
                 hot_.centered(columns + a * stride + from, roots + from, size, shift_[a],
-                              columns_.data() + a * kStride);
-            hot_.gram(columns_.data(), kStride, size, rows_, gram_.data());
+                              columns_.data() + a * own);
+            hot_.gram(columns_.data(), own, size, rows_, gram_.data());
         }
         for (double& g : gram_) g /= total;
     }
@@ -123,7 +125,8 @@ class LocalFit {
     }
 
   private:
-    static constexpr std::size_t kTile = 128, kStride = kTile + kLane;
+    // Points per tile of the Gram matrix: as many as the first-level cache holds.
+    std::size_t tile_size() const { return std::clamp<std::size_t>(3072 / rows_, 8, 128) * kLane; }
 
     // Basis terms and labels of all points as columns, zero from count to the padded count.
     void gather(const double* center, const std::int32_t* indices, std::size_t count, std::size_t stride) {

@@ -162,7 +162,8 @@ class SampledQuery {
         const double reach = reach_squared();
         std::size_t from = 0, to = count_;
         double nearest;
-        for (double radius = std::sqrt(reach);;) {
+        // A little more than the reach at once, because distances count from the nearest neighbor's.
+        for (double radius = std::sqrt(reach + 1.0);;) {
             window(leading_[at].along, radius, from, to);
             nearest = distances(at, from, to);
             const double needed = std::sqrt(reach + nearest) * (1.0 + 1e-12);
@@ -185,12 +186,15 @@ class SampledQuery {
             hot_.root_weights(rule_.kernel, squared_.data(), roots_of_share_.data() + from, size, shift,
                               roots_.data());
         }
-        if (!(hot_.sum_of_squares(roots_.data(), size) > 0.0))
+        double total = hot_.sum_of_squares(roots_.data(), size);
+        if (!(total > 0.0)) {
             for (std::size_t k = 0; k < size; ++k)  // compact kernel, nobody inside: the nearest share
                 roots_[k] = squared_[k] == nearest ? roots_of_share_[from + k] : 0.0;
+            total = hot_.sum_of_squares(roots_.data(), size);
+        }
         roots_of_share_[at] = own;
         const double* center = terms_.data() + at;
-        fit_.accumulate_columns(terms_.data() + from, stride_, roots_.data(), size, center, stride_);
+        fit_.accumulate_columns(terms_.data() + from, stride_, roots_.data(), total, size, center);
         fit_.solve(0, step_.ridge, value_.data(), gradient_.data());
     }
 

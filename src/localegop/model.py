@@ -247,6 +247,7 @@ class Model:
     def _trace(self, centers: Array, candidates: Candidates | None, steps: list[Step]) -> Trace:
         """Every step in the user's units; estimates are linear fits at the step's own scale."""
         errors, values, metrics, sizes = [], [], [], []
+        label_unit = float(np.mean(self.units.label_scale**2))
         for t, step in enumerate(steps):
             sizes_t = scales_t = None
             if step.value is None and self.rules.by_size and self.rules.covariance_cap is None:
@@ -267,11 +268,10 @@ class Model:
             if error is None and self.loo_residuals is not None:
                 squared = np.mean((self.loo_residuals / self.units.label_scale) ** 2, axis=1, keepdims=True)
                 error = batch.neighborhoods.means(squared, self.data.threads)[:, 0]
-            errors.append(np.full(len(centers), np.nan) if error is None else error)
+            errors.append(np.full(len(centers), np.nan) if error is None else error * label_unit)
             values.append(self.units.values(batch.value[:, 0, 0, 0]))
             metrics.append(self.units.metrics(batch.scale[:, :, None] * step.shape))
             sizes.append(batch.effective_size[:, 0])
-        label_unit = float(np.mean(self.units.label_scale**2))
         agops = [self.units.metrics(step.agop) * label_unit for step in steps]
         return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))
 
