@@ -1,4 +1,4 @@
-"""The engine measured: agreement with the reference, speed as ratios within this run, accuracy of the defaults.
+"""The engine measured: agreement with the reference, speed as ratios in one run, accuracy of defaults.
 
 Run with ``python benchmarks/engine.py [--only NAME ...] [--json FILE] [--markdown FILE]``. Parts that need
 data from outside read the folder LOCALEGOP_DATA and are skipped with a line where it is not set.
@@ -127,7 +127,8 @@ def gram(table):
             rate = dimension * (dimension + 1) * 1024 / ours / 1e9
             same = 2 * dimension**2 * 1024 / theirs / 1e9
             print(
-                f"<!-- D={dimension}: core {rate:.1f}, dgemm same shape {same:.1f}, dgemm 1000x1000 {peak:.1f} GF/s -->"
+                f"<!-- D={dimension}: core {rate:.1f}, dgemm same shape {same:.1f}, "
+                f"dgemm 1000x1000 {peak:.1f} GF/s -->"
             )
             table.add(
                 f"Gram of the core against dgemm of the same shape, D={dimension}",
@@ -207,7 +208,7 @@ def growth(table):
     cost = {}
     for n in (10_000, 100_000):
         X, y = make_helix(n, 10, random_state=0)
-        model = LocalEGOPRegressor(max_neighbors=300, n_iter=2, degree=1, ridge=1e-3)
+        model = LocalEGOPRegressor()
         took, _ = seconds(model.fit, X, y)
         cost[n] = took / n
         print(
@@ -266,8 +267,8 @@ def main():
         Path(arguments.json).write_text(json.dumps(table.rows, indent=1) + "\n")
     if arguments.markdown:
         lines = "\n".join(row["line"] for row in table.rows)
-        text = "# The engine, measured\n\nWritten by `python benchmarks/engine.py --markdown FILE`; ratios are of one run.\n\n"
-        Path(arguments.markdown).write_text(f"{text}{head}\n{lines}\n")
+        text = "# The engine, measured\n\nWritten by `python benchmarks/engine.py --markdown FILE`."
+        Path(arguments.markdown).write_text(f"{text}\n\n{head}\n{lines}\n")
     return None
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
 from localegop import _core
@@ -36,6 +38,16 @@ class Candidates:
         first, last, _ = rows.indices(len(self.start) - 1)
         start = self.start[first : last + 1]
         return Candidates(start - start[0], self.indices[start[0] : start[-1]])
+
+    def restricted(self, centers: NDArray[np.intp], kept: NDArray[np.intp], n: int) -> Candidates:
+        """Take the lists of some centers, without points that are not kept; those are numbered anew."""
+        number = np.full(n, -1, dtype=np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        lists = []
+        for i in centers:
+            found = number[self.indices[self.start[i] : self.start[i + 1]]]
+            lists.append(found[found >= 0])
+        return _listed(lists)
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,8 @@ class LocalData:
             TOLERANCE,
             None if named else kernel,
         )
-        self._search: NearestNeighbors | None = None
+        self._search: Any = None
+        self._ball: NearestNeighbors | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
@@ -126,25 +139,41 @@ class LocalData:
         """Points that each center may look at; None if all."""
         if self.limit is None and self.radius is None:
             return None
-        if self._search is None:
-            self._search = NearestNeighbors(n_jobs=self.threads).fit(self.rows)
+        if self.radius is None and self.limit is not None:
+            found = np.empty((len(centers), self.limit), dtype=np.int32)
+            for rows in self.chunks(len(centers), 16 * self.limit):
+                found[rows] = np.sort(self._nearest(centers[rows], self.limit), axis=1)
+            start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)
+            return Candidates(start, found.ravel())
         lists: list[NDArray[np.int32]] = []
-        for rows in self.chunks(len(centers), 8 * self.reachable):
-            lists.extend(self._candidate_lists(centers[rows]))
-        start = np.concatenate([[0], np.cumsum([len(found) for found in lists], dtype=np.int64)])
-        return Candidates(start.astype(np.int64), np.concatenate(lists) if lists else np.zeros(0, np.int32))
+        for rows in self.chunks(len(centers), 16 * self.reachable):
+            lists.extend(self._lists_within_radius(centers[rows]))
+        return _listed(lists)
 
-    def _candidate_lists(self, centers: Array) -> list[NDArray[np.int32]]:
-        assert self._search is not None
-        if self.radius is None:
-            found = self._search.kneighbors(centers, self.limit, return_distance=False)
-            return list(np.sort(found.astype(np.int32), axis=1))
-        distances, found = self._search.radius_neighbors(centers, self.radius, sort_results=True)
+    def _nearest(self, centers: Array, count: int) -> NDArray[np.intp]:
+        """Find the nearest points: by a tree in few dimensions, by all distances in many."""
+        if self._search is None:
+            few = self.dimension <= 15
+            self._search = (
+                cKDTree(self.rows, leafsize=32)
+                if few
+                else NearestNeighbors(algorithm="brute", n_jobs=self.threads).fit(self.rows)
+            )
+        if isinstance(self._search, cKDTree):
+            found = self._search.query(centers, np.arange(1, count + 1), workers=self.threads)[1]
+        else:
+            found = self._search.kneighbors(centers, count, return_distance=False)
+        return np.asarray(found)
+
+    def _lists_within_radius(self, centers: Array) -> list[NDArray[np.int32]]:
+        if self._ball is None:
+            self._ball = NearestNeighbors(n_jobs=self.threads).fit(self.rows)
+        distances, found = self._ball.radius_neighbors(centers, self.radius, sort_results=True)
         least = min(self.n, self.dimension + 2)
         lists = []
         for center, far, near in zip(centers, distances, found, strict=True):
             if len(near) < 2:  # nobody within the radius: the nearest few, and the status says so
-                near = self._search.kneighbors(center[None], least, return_distance=False)[0]
+                near = self._nearest(center[None], least)[0]
             elif self.limit is not None and len(far) > self.limit:
                 near = near[: self.limit]
             lists.append(np.sort(near).astype(np.int32))
@@ -154,9 +183,8 @@ class LocalData:
         """Whether fewer than two points lie within the radius of a center."""
         if self.radius is None:
             return np.zeros(len(centers), dtype=bool)
-        assert self._search is not None
-        distances, _ = self._search.kneighbors(centers, min(2, self.n))
-        far: NDArray[np.bool_] = distances[:, -1] > self.radius
+        second = self.rows[self._nearest(centers, min(2, self.n))[:, -1]]
+        far: NDArray[np.bool_] = np.sqrt(np.sum((second - centers) ** 2, axis=1)) > self.radius
         return far
 
     def chunks(self, count: int, bytes_each: float) -> Iterator[slice]:
@@ -271,6 +299,12 @@ class LocalData:
             ridge,
             self.threads,
         )
+
+
+def _listed(lists: list[NDArray[np.int32]]) -> Candidates:
+    start = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(found) for found in lists], out=start[1:])
+    return Candidates(start, np.concatenate(lists) if lists else np.zeros(0, np.int32))
 
 
 def _rebuild(

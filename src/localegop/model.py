@@ -104,9 +104,9 @@ class Model:
         work = cost(data.n, menu) + 2.0 * (max(menu.steps) + 0.5) * data.n
         with Progress(work, "fit", settings.verbose) as progress:
             rng = np.random.default_rng(settings.seed)
-            self.choice = choose(data, self.rules, menu, settings.ridges, rng, progress)
-            self.field = GradientField(data, self.rules, settings.ridges)
             candidates = data.candidates(data.rows)
+            self.choice = choose(data, candidates, self.rules, menu, settings.ridges, rng, progress)
+            self.field = GradientField(data, self.rules, settings.ridges)
             shapes = self.field.learn(self.choice.step, candidates, progress)
             residuals = np.empty_like(data.labels)
             for rows in data.chunks(data.n, 8 * data.dimension**2):

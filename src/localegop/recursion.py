@@ -16,6 +16,7 @@ from localegop.metric import cap_covariance
 from localegop.schedules import EffectiveSizeSchedule
 
 Array = NDArray[np.float64]
+BLOCK = 1024  # centers whose metrics are mixed at a time
 
 
 @dataclass(frozen=True)
@@ -88,20 +89,25 @@ class Rules:
             raise ValueError(f"schedule must return positive finite bandwidths, but step {t} has {h}")
         return 1.0 / h
 
-    def next_shape(self, step: Step, previous: Step | None) -> Array:
-        """Shape of the step after ``step``.
+    def next_shape(self, t: int, step: Step, previous_agop: Array | None) -> Array:
+        """Shape of the step after step t.
 
         With bandwidths it is the paper's: the newest AGOP mixed with the one before. With effective sizes,
         which shrink little between steps, that mixture would swing with period two or three; there the
         newest AGOP is mixed with the metric that found it, which has the swing's fixed point in its middle
         (as in the Babylonian square root). The first AGOP is taken alone.
         """
-        newest = unit_trace(step.agop)
-        if previous is None:
-            return newest
-        if self.by_size:
-            return unit_trace(self.momentum * newest + (1.0 - self.momentum) * step.shape)
-        return unit_trace(self.momentum * step.agop + (1.0 - self.momentum) * previous.agop)
+        if t == 0:
+            return unit_trace(step.agop)
+        shapes = np.empty_like(step.shape)
+        for first in range(0, len(shapes), BLOCK):  # in blocks, to need no further arrays of this size
+            rows = slice(first, first + BLOCK)
+            if previous_agop is None:
+                newest, other = unit_trace(step.agop[rows]), step.shape[rows]
+            else:
+                newest, other = step.agop[rows], previous_agop[rows]
+            shapes[rows] = unit_trace(self.momentum * newest + (1.0 - self.momentum) * other)
+        return shapes
 
 
 def unit_trace(matrices: Array) -> Array:
@@ -140,13 +146,14 @@ class Recursion:
         self.strategy, self.rules, self.reachable = strategy, rules, reachable
         self.t = 0
         self.shape = isotropic(count, dimension)
-        self._previous: Step | None = None
+        self._previous_agop: Array | None = None
 
     def advance(self) -> Step:
         """Take one step and move on to the next shape."""
         step = _take(self.strategy, self.rules, self.t, self.shape, self.reachable)
-        self.shape = self.rules.next_shape(step, self._previous)
-        self._previous = step
+        self.shape = self.rules.next_shape(self.t, step, self._previous_agop)
+        if not self.rules.by_size:
+            self._previous_agop = step.agop
         self.t += 1
         return step
 

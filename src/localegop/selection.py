@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import LocalData
+from localegop.local_regression import Candidates, LocalData
 from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.strategies import GradientField
@@ -100,6 +100,7 @@ def folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
 
 def choose(
     data: LocalData,
+    candidates: Candidates | None,
     rules: Rules,
     menu: Menu,
     gradient_ridges: tuple[float, ...],
@@ -112,7 +113,7 @@ def choose(
     parts = folds(data.n, rng)
     errors, shares = [], []
     for held_out in parts:
-        errors.append(_errors(data, rules, menu, gradient_ridges, held_out, progress))
+        errors.append(_errors(data, candidates, rules, menu, gradient_ridges, held_out, progress))
         shares.append(data.share[held_out])
     return pick(menu, np.concatenate(errors, axis=-1), np.concatenate(shares), data.dimension)
 
@@ -128,6 +129,7 @@ def cost(n: int, menu: Menu) -> float:
 
 def _errors(
     data: LocalData,
+    candidates: Candidates | None,
     rules: Rules,
     menu: Menu,
     gradient_ridges: tuple[float, ...],
@@ -138,23 +140,28 @@ def _errors(
     rest = np.setdiff1d(np.arange(data.n), held_out)
     part = data.subset(rest)
     field = GradientField(part, rules, gradient_ridges)
-    field.learn(max(menu.steps), part.candidates(part.rows), progress)
+    # The lists of the whole without the held-out points: a little shorter, but no second search.
+    lists = None if candidates is None else candidates.restricted(rest, rest, data.n)
+    field.learn(max(menu.steps), lists, progress)
+    del lists
     columns = []
     for rows in part.chunks(len(held_out), 8 * part.dimension**2 + 12 * part.reachable):
         here = held_out[rows]
+        lists = None if candidates is None else candidates.restricted(here, rest, data.n)
         errors = [
             np.mean((values - data.labels[here, None, None, None]) ** 2, axis=-1)
-            for values in values_by_step(field, data.rows[here], menu)
+            for values in values_by_step(field, data.rows[here], lists, menu)
         ]
         columns.append(np.moveaxis(np.array(errors), 1, -1))
         progress.advance(2.0 * len(menu.steps) * len(here))
     return np.concatenate(columns, axis=-1)
 
 
-def values_by_step(field: GradientField, centers: Array, menu: Menu) -> Iterator[Array]:
+def values_by_step(
+    field: GradientField, centers: Array, candidates: Candidates | None, menu: Menu
+) -> Iterator[Array]:
     """Predictions (center, size, bends, ridge, output) at each step of the menu."""
     data, rules = field.data, field.rules
-    candidates = data.candidates(centers)
     recursion = field.follow(centers, candidates)
     for t in range(max(menu.steps) + 1):
         if t in menu.steps:

@@ -108,26 +108,20 @@ class _FieldLearner:
         gradient, error = self._leave_one_out(shape, size, scale)
         learned.gradients.append(gradient)
         learned.loo_errors.append(error)
-        parts = []
+        found, effective, agop = np.empty(data.n), np.empty(data.n), np.empty_like(shape)
         for rows in data.chunks(data.n, 8 * data.dimension**2 + 12 * data.reachable):
-            parts.append(
-                learned.averaged(
-                    t,
-                    data.rows[rows],
-                    shape[rows],
-                    None if size is None else size[rows],
-                    None if scale is None else scale[rows],
-                    None if self.candidates is None else self.candidates[rows],
-                    np.arange(rows.start, rows.stop),
-                )
+            part = learned.averaged(
+                t,
+                data.rows[rows],
+                shape[rows],
+                None if size is None else size[rows],
+                None if scale is None else scale[rows],
+                None if self.candidates is None else self.candidates[rows],
+                np.arange(rows.start, rows.stop),
             )
+            found[rows], effective[rows], agop[rows] = part.scale, part.effective_size, part.agop
             self.progress.advance(rows.stop - rows.start)
-        return Step(
-            shape,
-            np.concatenate([part.scale for part in parts]),
-            np.concatenate([part.effective_size for part in parts]),
-            np.concatenate([part.agop for part in parts]),
-        )
+        return Step(shape, found, effective, agop)
 
     def match(self, shape: Array, size: Array) -> Array:
         data = self.field.data
