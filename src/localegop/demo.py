@@ -1,4 +1,4 @@
-"""The main job in half a minute: predict on generated data, print a table, draw a picture.
+"""The main job in a few seconds: predict on generated data, print a table, draw a picture.
 
 Run with ``python -m localegop.demo [FOLDER]``; the picture is written to ``FOLDER/localization.png``,
 by default in ``demo_output``. Needs matplotlib, the extra ``plot``.
@@ -14,37 +14,40 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsRegressor
 
 from localegop.datasets import make_annulus, make_helix
-from localegop.reference import KERNELS, kernel_weights, local_egop, local_linear
+from localegop.kernels import KERNELS
+from localegop.regressor import LocalEGOPRegressor
 
 Array = NDArray[np.float64]
 STEPS = (0, 10, 80)
 
 
-def helix_errors(n_train: int = 1000, n_queries: int = 10) -> dict[str, float]:
-    """Median squared error, relative to the label variance, of three methods on a noise-free helix."""
+def helix_errors(n_train: int = 1000, n_queries: int = 1000) -> dict[str, float]:
+    """Mean squared error, relative to the label variance, of three methods on a noise-free helix."""
     X, y = make_helix(n_train + n_queries, 5, random_state=0)
     X, y, queries, truth = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
-    metric = np.eye(5) / 0.2  # the one Local EGOP starts from
-    predictions = {
-        "5 nearest neighbors": KNeighborsRegressor(5).fit(X, y).predict(queries),
-        "local linear, isotropic": [
-            local_linear(X, y, q, metric, KERNELS["gaussian"], 1e-8)[0] for q in queries
-        ],
-        "Local EGOP": [
-            local_egop(X, y, q, n_iter=60, n_subsamples=100, random_state=0).value for q in queries
-        ],
+    models = {
+        "5 nearest neighbors": KNeighborsRegressor(5),
+        "local linear, isotropic": LocalEGOPRegressor(n_iter=0, degree=1),
+        "Local EGOP": LocalEGOPRegressor(),
     }
     return {
-        name: float(np.median((np.asarray(p) - truth) ** 2) / y.var()) for name, p in predictions.items()
+        name: float(np.mean((model.fit(X, y).predict(queries) - truth) ** 2) / y.var())
+        for name, model in models.items()
     }
 
 
-def annulus_localizations(n_samples: int = 2000) -> tuple[Array, Array, list[Array]]:
+def annulus_localizations(n_samples: int = 4000) -> tuple[Array, Array, list[Array]]:
     """Points and labels of the annulus, and the weights around (1, 0) at the chosen steps."""
     X, y = make_annulus(n_samples, noise_std=0.02, random_state=3)
-    query = np.array([1.0, 0.0])
-    fit = local_egop(X, y, query, n_iter=max(STEPS) + 1, n_subsamples=100, random_state=0)
-    weights = [kernel_weights(X, query, fit.trace.metric[t], KERNELS["gaussian"]) for t in STEPS]
+    query = np.array([[1.0, 0.0]])
+    model = LocalEGOPRegressor(**LocalEGOPRegressor.paper_parameters() | {"n_iter": max(STEPS) + 1})
+    trace = model.fit(X, y).localize(query, trace=True).trace
+    assert trace is not None
+    difference = X - query
+    weights = []
+    for t in STEPS:
+        u = np.einsum("ia,ab,ib->i", difference, trace.metric[t, 0], difference)
+        weights.append(KERNELS["gaussian"].weights(u))
     return X, y, weights
 
 
@@ -77,7 +80,7 @@ def draw(X: Array, y: Array, weights: list[Array], path: Path) -> None:
 
 def main(folder: str = "demo_output") -> None:
     """Print the table and write the picture."""
-    print("helix in 5 dimensions, 1000 points: median squared error / label variance")
+    print("helix in 5 dimensions, 1000 points: mean squared error / label variance")
     for name, error in helix_errors().items():
         print(f"  {name:<26}{error:9.1e}")
     path = Path(folder) / "localization.png"

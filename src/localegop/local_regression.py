@@ -151,12 +151,12 @@ class LocalData:
         return _listed(lists)
 
     def _nearest(self, centers: Array, count: int) -> NDArray[np.intp]:
-        """Find the nearest points: by a tree in few dimensions, by all distances in many."""
+        """Find the nearest points: by a tree, or by all distances where n and D are large."""
         if self._search is None:
-            few = self.dimension <= 15
+            by_tree = self.dimension <= 15 or self.n <= 50_000
             self._search = (
                 cKDTree(self.rows, leafsize=32)
-                if few
+                if by_tree
                 else NearestNeighbors(algorithm="brute", n_jobs=self.threads).fit(self.rows)
             )
         if isinstance(self._search, cKDTree):
