@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test lint types unit package clean
+.PHONY: help demo test lint types unit package docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
 	@echo "make test      lint, types and tests"
+	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make clean     remove .venv and everything built"
 
@@ -36,6 +37,10 @@ types: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 tests src/localegop
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m sphinx -W -b html docs docs/_build
 
 package: $(STAMP)
 	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

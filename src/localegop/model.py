@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
+FEW_POINTS = 2000  # up to here both kinds of units are tried to the end
 TRIAL_CENTERS = 1000  # points at which initial metrics and ridges of the query strategy are compared
 
 
@@ -80,41 +81,54 @@ class Model:
     initial_metric: str | Array
     field: GradientField | None = None
     loo_residuals: Array | None = None
+    _candidates: Candidates | None = None  # of the training points, between _choose and _learn
 
     @classmethod
     def fit(cls, X: Array, y: Array, share: Array, settings: Settings) -> Model:
         """Fit to points X (n, D), labels y (n, K) and their shares."""
         schedule, n_iter = settings.schedule_for(X.shape[1])
         by_size = hasattr(schedule, "effective_size")
-        initial_metric, units, data = _initial(X, y, share, settings, by_size)
-        rules = Rules(
-            schedule,
-            settings.momentum,
-            settings.initial_scale,
-            None if settings.covariance_cap is None else settings.covariance_cap / _unit(units) ** 2,
-        )
-        model = cls(settings, units, data, rules, _query_choice(data, settings, n_iter), initial_metric)
-        if settings.strategy == "field":
-            model._learn(_menu(settings, data, by_size, n_iter))
-        return model
-
-    def _learn(self, menu: Menu) -> None:
-        """Choose the final fit at held-out points, then learn the field from all points."""
-        data, settings = self.data, self.settings
-        work = cost(data.n, menu) + 2.0 * (max(menu.steps) + 0.5) * data.n
+        models = []
+        for initial_metric, units, data in _initial(X, y, share, settings, by_size):
+            cap = settings.covariance_cap
+            rules = Rules(
+                schedule,
+                settings.momentum,
+                settings.initial_scale,
+                None if cap is None else cap / _unit(units) ** 2,
+            )
+            choice = _query_choice(data, settings, n_iter)
+            models.append(cls(settings, units, data, rules, choice, initial_metric))
+        if settings.strategy == "query":
+            return models[0]
+        menu = _menu(settings, models[0].data, by_size, n_iter)
+        work = len(models) * cost(len(X), menu) + 2.0 * (max(menu.steps) + 0.5) * len(X)
         with Progress(work, "fit", settings.verbose) as progress:
-            rng = np.random.default_rng(settings.seed)
-            candidates = data.candidates(data.rows)
-            self.choice = choose(data, candidates, self.rules, menu, settings.ridges, rng, progress)
-            self.field = GradientField(data, self.rules, settings.ridges)
-            shapes = self.field.learn(self.choice.step, candidates, progress)
-            residuals = np.empty_like(data.labels)
-            for rows in data.chunks(data.n, 8 * data.dimension**2):
-                part = None if candidates is None else candidates[rows]
-                out = np.arange(rows.start, rows.stop)
-                batch = self._final(data.rows[rows], shapes[rows], part, left_out=out)
-                residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
-                progress.advance(rows.stop - rows.start)
+            for model in models:
+                model._choose(menu, progress)
+            best = min(models, key=lambda model: model.choice.error)
+            best._learn(progress)
+        return best
+
+    def _choose(self, menu: Menu, progress: Progress) -> None:
+        """Choose the final fit at held-out points."""
+        rng = np.random.default_rng(self.settings.seed)
+        candidates = self.data.candidates(self.data.rows)
+        self.choice = choose(self.data, candidates, self.rules, menu, self.settings.ridges, rng, progress)
+        self._candidates = candidates
+
+    def _learn(self, progress: Progress) -> None:
+        """Learn the field from all points, and the leave-one-out residuals of the final fit."""
+        data, candidates, self._candidates = self.data, self._candidates, None
+        self.field = GradientField(data, self.rules, self.settings.ridges)
+        shapes = self.field.learn(self.choice.step, candidates, progress)
+        residuals = np.empty_like(data.labels)
+        for rows in data.chunks(data.n, 8 * data.dimension**2):
+            part = None if candidates is None else candidates[rows]
+            out = np.arange(rows.start, rows.stop)
+            batch = self._final(data.rows[rows], shapes[rows], part, left_out=out)
+            residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
+            progress.advance(rows.stop - rows.start)
         self.loo_residuals = residuals * self.units.label_scale
 
     def _final(
@@ -302,12 +316,16 @@ def _query_choice(data: LocalData, settings: Settings, n_iter: int) -> Choice:
 
 def _initial(
     X: Array, y: Array, share: Array, settings: Settings, by_size: bool
-) -> tuple[str | Array, Units, LocalData]:
-    """Units and data for the initial metric, which "auto" finds by leave-one-out error."""
+) -> list[tuple[str | Array, Units, LocalData]]:
+    """Units and data for the initial metric.
+
+    "auto" gives both kinds where data are so few that both can be tried to the end, otherwise the one with
+    the smaller leave-one-out error at the first step.
+    """
     given = settings.initial_metric
     names: list[Any] = ["variance", "identity"] if isinstance(given, str) and given == "auto" else [given]
     mean, scale = label_units(y, share)
-    best: tuple[float, Any, Units, LocalData] | None = None
+    options: list[tuple[str | Array, Units, LocalData]] = []
     for name in names:
         center, transform = feature_units(X, share, name)
         if isinstance(name, str) and name == "identity" and not by_size:
@@ -324,11 +342,11 @@ def _initial(
             threads=settings.threads,
             cutoff=FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
         )
-        error = float(_first_errors(data, settings.ridges).min()) if len(names) > 1 else 0.0
-        if best is None or error < best[0]:
-            best = (error, name, units, data)
-    assert best is not None
-    return best[1:]
+        options.append((name, units, data))
+    if len(options) > 1 and (len(X) > FEW_POINTS or settings.strategy == "query"):
+        errors = [_first_errors(data, settings.ridges).min() for _, _, data in options]
+        options = [options[int(np.argmin(errors))]]
+    return options
 
 
 def _unit(units: Units) -> float:
@@ -339,25 +357,29 @@ def _unit(units: Units) -> float:
 
 
 def _first_errors(data: LocalData, ridges: tuple[float, ...]) -> Array:
-    """Leave-one-out error of isotropic linear fits, for each ridge, at up to TRIAL_CENTERS points."""
+    """Leave-one-out error of isotropic linear fits at their best size, for each ridge.
+
+    Taken at up to TRIAL_CENTERS points.
+    """
     stride = max(1, data.n // TRIAL_CENTERS)
     trial = np.arange(0, data.n, stride)
-    size = min(START_SIZE, max(0.5 * data.reachable, 1.0))
-    errors = np.zeros(len(ridges))
+    sizes = sizes_for(data.reachable)
+    errors = np.zeros((len(sizes), len(ridges)))
     for rows in data.chunks(len(trial), 8 * data.dimension**2 + 12 * data.reachable):
         here = trial[rows]
         batch = data.localize(
             data.rows[here],
             isotropic(len(here), data.dimension),
             data.candidates(data.rows[here]),
-            sizes=np.full((len(here), 1), size),
+            sizes=np.tile(sizes, (len(here), 1)),
             left_out=here.astype(np.int64),
             degree=1,
             ridges=ridges,
         )
-        residual = data.labels[here, None] - batch.value[:, 0, 0]
-        errors += np.einsum("i,irk->r", data.share[here], residual**2)
-    return errors
+        residual = data.labels[here, None, None] - batch.value[:, :, 0]
+        errors += np.einsum("i,isrk->sr", data.share[here], residual**2)
+    best: Array = errors.min(axis=0)
+    return best
 
 
 def _joined(parts: list[LocalFits]) -> LocalFits:

@@ -47,7 +47,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         With bandwidths, the first metric is the identity divided by this.
     initial_metric : {"auto", "identity", "variance"} or array, default="auto"
         Scale of the features at the start: as they are, divided by their standard deviations, or a metric
-        given as a vector or matrix. "auto" takes the former or the latter by leave-one-out error.
+        given as a vector or matrix. "auto" takes the first or the second: up to 2,000 rows by the error of
+        the whole procedure at held-out points, above by the leave-one-out error of the first step.
     exclusion_radius : float or None, default=None
         Points farther than this from a center, in the scaled features, are ignored.
     covariance_cap : float or None, default=None

@@ -1,0 +1,14 @@
+"""Sphinx configuration; ``make docs`` builds docs/_build/index.html."""
+
+from importlib.metadata import version
+
+project = "localegop"
+copyright = "the localegop developers"
+release = version("localegop")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+source_suffix = {".md": "markdown"}
+myst_enable_extensions = ["dollarmath"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+html_theme = "furo"
+exclude_patterns = ["_build"]
