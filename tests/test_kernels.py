@@ -46,12 +46,24 @@ def test_effective_size_of_equal_weights_is_their_number():
     assert effective_size(np.full((2, 5), 0.3)) == pytest.approx([5.0, 5.0])
 
 
+def box(u):
+    return (u < 2.0).astype(float)
+
+
+@pytest.mark.parametrize(
+    "profile", [lambda u: 1.0, lambda u: -u, lambda u: u * np.nan, np.exp, lambda u: 0 * u]
+)
+def test_profiles_that_are_no_kernels_are_refused(profile):
+    with pytest.raises(ValueError, match="kernel must"):
+        as_kernel(profile)
+
+
 def test_as_kernel():
     assert as_kernel("gaussian") is KERNELS["gaussian"]
     assert as_kernel(KERNELS["laplace"]) is KERNELS["laplace"]
-    custom = as_kernel(np.reciprocal)
+    custom = as_kernel(box)
     assert isinstance(custom, Kernel)
-    assert custom.name == "reciprocal"
+    assert custom.name == "box"
     for wrong in ("boxcar", 3):
         with pytest.raises(ValueError, match=r"kernel must be one of .*'gaussian'.*, got"):
             as_kernel(wrong)

@@ -189,6 +189,25 @@ def test_exclusion_radius_and_its_fallback():
     assert np.isfinite(fits.value).all()
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"exclusion_radius": 0.3}, {"max_neighbors": 2}, {"max_neighbors": 5}]
+)
+@pytest.mark.filterwarnings("ignore:.*queries have fewer than two")
+def test_few_candidates_are_enough(parameters):
+    assert np.isfinite(quick_fit(**parameters).predict(QUERIES)).all()
+
+
+def test_trace_of_no_steps_is_empty():
+    fits = quick_fit(n_iter=0).localize(QUERIES, trace=True)
+    assert fits.trace.metric.shape == (0, 50, 3, 3)
+    assert fits.trace.value.shape == (0, 50)
+
+
+@pytest.mark.parametrize("factor", [1e12, 1e160, 1e300])
+def test_queries_far_away_are_finite(factor):
+    assert np.isfinite(quick_fit().predict(QUERIES * factor)).all()
+
+
 def test_initial_metric_choices():
     assert quick_fit(initial_metric="variance").initial_metric_ == "variance"
     stretched = X * [1.0, 1e6, 1.0]
@@ -322,7 +341,11 @@ def test_interrupt_stops_within_a_second_and_leaves_the_estimator_usable():
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Timer(1.0, interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(points, points[:, 0] ** 2)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(points, points[:, 0] ** 2)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert time.monotonic() - sent[0] < 5.0  # a second on an idle machine
     assert model.predict(QUERIES).tolist() == before.tolist()

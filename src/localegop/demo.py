@@ -80,10 +80,16 @@ def draw(X: Array, y: Array, weights: list[Array], path: Path) -> None:
 
 def main(folder: str = "demo_output") -> None:
     """Print the table and write the picture."""
+    path = Path(folder) / "localization.png"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise SystemExit(
+            f"cannot write to the folder {folder!r} ({error.strerror}): give another"
+        ) from error
     print("helix in 5 dimensions, 1000 points: mean squared error / label variance")
     for name, error in helix_errors().items():
         print(f"  {name:<26}{error:9.1e}")
-    path = Path(folder) / "localization.png"
     draw(*annulus_localizations(), path)
     print(f"picture: {path}")
 

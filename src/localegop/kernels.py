@@ -93,11 +93,24 @@ def as_kernel(kernel: str | Kernel | Callable[[Array], Array]) -> Kernel:
         if kernel in KERNELS:
             return KERNELS[kernel]
     elif callable(kernel):
-        return Kernel(getattr(kernel, "__name__", "custom"), kernel)
+        return Kernel(getattr(_checked(kernel), "__name__", "custom"), kernel)
     raise ValueError(
         f"kernel must be one of {sorted(KERNELS)}, a Kernel or a callable of the squared distance, "
         f"got {kernel!r}"
     )
+
+
+def _checked(profile: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    u = np.array([0.0, 0.1, 1.0, 10.0])
+    k = np.asarray(profile(u.copy()), dtype=float)
+    if k.shape != u.shape or not (np.isfinite(k).all() and (k >= 0).all() and k[0] > 0):
+        raise ValueError(
+            "kernel must map an array of squared distances to as many finite weights >= 0, positive at 0, "
+            f"but the distances {u.tolist()} gave {k.tolist()}"
+        )
+    if np.any(np.diff(k) > 0):
+        raise ValueError(f"kernel must not grow with distance, but {u.tolist()} gave {k.tolist()}")
+    return profile
 
 
 def effective_size(weights: ArrayLike) -> Array | np.float64:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,17 @@ class LocalData:
                 near = near[: self.limit]
             lists.append(np.sort(near).astype(np.int32))
         return lists
+
+    def filled(self, centers: Array, candidates: Candidates | None) -> Candidates | None:
+        """Give centers whose lists have fewer than two points their nearest few instead."""
+        if candidates is None:
+            return None
+        lists = [candidates.indices[a:b] for a, b in pairwise(candidates.start)]
+        short = [i for i, found in enumerate(lists) if len(found) < 2]
+        for i in short:
+            nearest = self._nearest(centers[i : i + 1], min(self.n, self.dimension + 2))[0]
+            lists[i] = np.sort(nearest).astype(np.int32)
+        return _listed(lists) if short else candidates
 
     def lonely(self, centers: Array) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""

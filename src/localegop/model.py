@@ -169,7 +169,8 @@ class Model:
     def fits(self, X: Array, *, full: bool, trace: bool, threads: int, verbose: int) -> LocalFits:
         """Local fits at queries X (q, D); only values unless ``full``."""
         self.data.threads = threads if self.data.named else 1
-        centers = self.units.features(X)
+        # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
+        centers = np.clip(self.units.features(X), -1e75, 1e75)
         each = (
             8 * (4 + trace * 3 * (self.choice.step + 1)) * self.data.dimension**2 + 64 * self.data.reachable
         )
@@ -286,6 +287,10 @@ class Model:
             values.append(self.units.values(batch.value[:, 0, 0, 0]))
             metrics.append(self.units.metrics(batch.scale[:, :, None] * step.shape))
             sizes.append(batch.effective_size[:, 0])
+        if not steps:
+            q, d, outputs = *centers.shape, self.data.labels.shape[1]
+            square, line = np.zeros((0, q, d, d)), np.zeros((0, q))
+            return Trace(square, square, line, line, np.zeros((0, q, outputs)))
         agops = [self.units.metrics(step.agop) * label_unit for step in steps]
         return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))
 

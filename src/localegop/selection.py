@@ -141,13 +141,13 @@ def _errors(
     part = data.subset(rest)
     field = GradientField(part, rules, gradient_ridges)
     # The lists of the whole without the held-out points: a little shorter, but no second search.
-    lists = None if candidates is None else candidates.restricted(rest, rest, data.n)
+    lists = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
     field.learn(max(menu.steps), lists, progress)
     del lists
     columns = []
     for rows in part.chunks(len(held_out), 8 * part.dimension**2 + 12 * part.reachable):
         here = held_out[rows]
-        lists = None if candidates is None else candidates.restricted(here, rest, data.n)
+        lists = part.filled(data.rows[here], candidates and candidates.restricted(here, rest, data.n))
         errors = [
             np.mean((values - data.labels[here, None, None, None]) ** 2, axis=-1)
             for values in values_by_step(field, data.rows[here], lists, menu)
@@ -210,7 +210,7 @@ def _allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
     enough = sizes[:, None] >= 0.8 * (1 + bends) * dimension * (menu.degree > 0)
     if not enough[:, 0].any():
         enough[np.argmax(sizes), 0] = True  # fewer points than terms everywhere: the ridge must do
-    directed = (steps[:, None] > 0) | (bends == 0) | (len(steps) == 1) | (bends.min() > 0)
+    directed = (steps[:, None] > 0) | (bends == 0) | (steps.max() == 0)
     allowed = enough[None] & directed[:, None]
     return np.repeat(allowed[..., None], len(menu.ridges), axis=-1)
 
