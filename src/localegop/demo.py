@@ -85,8 +85,8 @@ def main(folder: str = "demo_output") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as failure:
         raise SystemExit(
-            f"cannot write to the folder {folder!r} ({error.strerror}): give another"
-        ) from error
+            f"cannot write to the folder {folder!r} ({failure.strerror}): give another"
+        ) from failure
     print("helix in 5 dimensions, 1000 points: mean squared error / label variance")
     for name, error in helix_errors().items():
         print(f"  {name:<26}{error:9.1e}")
