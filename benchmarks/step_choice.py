@@ -97,6 +97,7 @@ def compare(name, X, y, queries, truth):
         [_errors(data, lists, rules, menu, RIDGES, part, SILENT) for part in parts], axis=-1
     )
 
+    chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)
     allowed = _allowed(menu, data.dimension)
     loo_errors = (loo - labels) ** 2
     loo_errors[~allowed] = np.inf
@@ -107,7 +108,6 @@ def compare(name, X, y, queries, truth):
     def error(values):
         return float(np.mean((values - target) ** 2))
 
-    chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)
     ours = flat[
         np.ravel_multi_index(
             (
