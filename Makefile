@@ -40,7 +40,7 @@ unit: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	$(BIN)/python -m sphinx -W -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -b html docs docs/_build
 
 package: $(STAMP)
 	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

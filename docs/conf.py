@@ -1,12 +1,12 @@
 """Sphinx configuration; ``make docs`` builds docs/_build/index.html."""
 
-from importlib.metadata import version
+from importlib import metadata
 
 project = "localegop"
 copyright = "the localegop developers"
-release = version("localegop")
+release = metadata.version("localegop")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["dollarmath"]
 autosummary_generate = True
 numpydoc_show_class_members = False
