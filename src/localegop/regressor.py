@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from localegop.model import Model, Settings
+from localegop.model import Model
 from localegop.results import LocalFits, Status
 from localegop.rows import distinct_rows
 from localegop.schedules import Geometric, PowerLaw
+from localegop.setup import Settings
 
 Array = NDArray[np.float64]
 

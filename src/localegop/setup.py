@@ -1,0 +1,152 @@
+"""Before the recursion: settings, units, and what there is to choose from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop.kernels import as_kernel
+from localegop.local_regression import FIELD_CUTOFF, QUERY_CUTOFF, LocalData
+from localegop.recursion import isotropic
+from localegop.schedules import EffectiveSampleSize
+from localegop.selection import Choice, Menu, bends_for, sizes_for
+from localegop.units import Units, feature_units, label_units
+
+Array = NDArray[np.float64]
+
+RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
+START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
+FEW_POINTS = 2000  # up to here both kinds of units are tried to the end
+TRIAL_CENTERS = 1000  # points at which initial metrics and ridges of the query strategy are compared
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of :class:`localegop.LocalEGOPRegressor`, checked."""
+
+    strategy: str
+    schedule: Any
+    n_iter: int | None
+    n_subsamples: int
+    momentum: float
+    initial_scale: float
+    initial_metric: Any
+    exclusion_radius: float | None
+    covariance_cap: float | None
+    kernel: Any
+    degree: Any
+    ridge: Any
+    max_neighbors: int | None
+    seed: int
+    threads: int
+    verbose: int
+
+    def schedule_for(self, dimension: int) -> tuple[Any, int]:
+        """Schedule object and number of steps."""
+        by_size = self.schedule == "ess" or hasattr(self.schedule, "effective_size")
+        n_iter = self.n_iter if self.n_iter is not None else (4 if by_size else 150)
+        if self.schedule != "ess":
+            return self.schedule, n_iter
+        stop = 2.0 * dimension + 10.0
+        return EffectiveSampleSize(max(START_SIZE, stop), stop, max(n_iter, 1)), n_iter
+
+    @property
+    def ridges(self) -> tuple[float, ...]:
+        """Ridges to choose from."""
+        return RIDGES if self.ridge == "loo" else (float(self.ridge),)
+
+
+def menu_for(settings: Settings, data: LocalData, by_size: bool, n_iter: int) -> Menu:
+    """Return what the final fit of the field strategy is chosen from."""
+    degree, dimension = settings.degree, data.dimension
+    bends = {"auto": bends_for(dimension), 0: (0,), 1: (0,)}.get(degree) or tuple(
+        b for b in bends_for(dimension) if b > 0
+    )
+    return Menu(
+        steps=tuple(range(n_iter + 1)),
+        sizes=sizes_for(data.reachable) if by_size else None,
+        degree=min(degree, 1) if degree != "auto" else 1,
+        bends=bends or (1,),
+        ridges=settings.ridges,
+    )
+
+
+def query_choice(data: LocalData, settings: Settings, n_iter: int) -> Choice:
+    """Describe the final fit of the query strategy; its step is found per query, its ridge at step 0."""
+    ridges = settings.ridges
+    ridge = ridges[0]
+    if len(ridges) > 1 and settings.strategy == "query":
+        ridge = ridges[int(np.argmin(_first_errors(data, ridges)))]
+    degree = 1 if settings.degree == "auto" else settings.degree
+    return Choice(n_iter, None, min(degree, 1), int(degree == 2), ridge)
+
+
+def initial_options(
+    X: Array, y: Array, share: Array, settings: Settings, by_size: bool
+) -> list[tuple[str | Array, Units, LocalData]]:
+    """Units and data for the initial metric.
+
+    "auto" gives both kinds where data are so few that both can be tried to the end, otherwise the one with
+    the smaller leave-one-out error at the first step.
+    """
+    given = settings.initial_metric
+    names: list[Any] = ["variance", "identity"] if isinstance(given, str) and given == "auto" else [given]
+    mean, scale = label_units(y, share)
+    options: list[tuple[str | Array, Units, LocalData]] = []
+    for name in names:
+        center, transform = feature_units(X, share, name)
+        if isinstance(name, str) and name == "identity" and not by_size:
+            transform = np.eye(X.shape[1])  # bandwidths have the units of the data
+        units = Units(center, transform, mean, scale)
+        radius = settings.exclusion_radius
+        data = LocalData(
+            units.features(X),
+            units.labels(y),
+            share,
+            kernel=as_kernel(settings.kernel),
+            max_neighbors=settings.max_neighbors,
+            radius=None if radius is None else radius / unit_length(units),
+            threads=settings.threads,
+            cutoff=FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
+        )
+        options.append((name, units, data))
+    if len(options) > 1 and (len(X) > FEW_POINTS or settings.strategy == "query"):
+        errors = [_first_errors(data, settings.ridges).min() for _, _, data in options]
+        options = [options[int(np.argmin(errors))]]
+    return options
+
+
+def unit_length(units: Units) -> float:
+    """Length of the user's unit in the recursion's, where all features share one; else 1."""
+    diagonal = np.diagonal(units.transform)
+    same = np.array_equal(units.transform, np.eye(len(diagonal)) * diagonal[0])
+    return 1.0 / float(diagonal[0]) if same and diagonal[0] > 0.0 else 1.0
+
+
+def _first_errors(data: LocalData, ridges: tuple[float, ...]) -> Array:
+    """Leave-one-out error of isotropic linear fits at their best size, for each ridge.
+
+    Taken at up to TRIAL_CENTERS points.
+    """
+    stride = max(1, data.n // TRIAL_CENTERS)
+    trial = np.arange(0, data.n, stride)
+    sizes = sizes_for(data.reachable)
+    errors = np.zeros((len(sizes), len(ridges)))
+    for rows in data.chunks(len(trial), 8 * data.dimension**2 + 12 * data.reachable):
+        here = trial[rows]
+        batch = data.localize(
+            data.rows[here],
+            isotropic(len(here), data.dimension),
+            data.candidates(data.rows[here]),
+            sizes=np.tile(sizes, (len(here), 1)),
+            left_out=here.astype(np.int64),
+            degree=1,
+            ridges=ridges,
+        )
+        residual = data.labels[here, None, None] - batch.value[:, :, 0]
+        errors += np.einsum("i,isrk->sr", data.share[here], residual**2)
+    best: Array = errors.min(axis=0)
+    return best
