@@ -112,6 +112,7 @@ class LocalData:
         )
         self._search: Any = None
         self._ball: NearestNeighbors | None = None
+        self._own: Candidates | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
@@ -120,10 +121,17 @@ class LocalData:
 
     def subset(self, rows: NDArray[np.intp]) -> LocalData:
         """Take some of the points, with the same settings."""
+        return self._like(self.rows[rows], self.labels[rows], self.share[rows])
+
+    def turned(self, axes: Array) -> LocalData:
+        """Take the same points in other axes (D, r)."""
+        return self._like(turned(self.rows, axes), self.labels, self.share)
+
+    def _like(self, rows: Array, labels: Array, share: Array) -> LocalData:
         return LocalData(
-            np.ascontiguousarray(self.rows[rows]),
-            np.ascontiguousarray(self.labels[rows]),
-            np.ascontiguousarray(self.share[rows]),
+            np.ascontiguousarray(rows),
+            np.ascontiguousarray(labels),
+            np.ascontiguousarray(share),
             kernel=self.kernel,
             max_neighbors=self.limit,
             radius=self.radius,
@@ -150,6 +158,16 @@ class LocalData:
         for rows in self.chunks(len(centers), 16 * self.reachable):
             lists.extend(self._lists_within_radius(centers[rows]))
         return _listed(lists)
+
+    def own_candidates(self) -> Candidates | None:
+        """Points that each point may look at, kept until :meth:`forget_candidates`."""
+        if self._own is None:
+            self._own = self.candidates(self.rows)
+        return self._own
+
+    def forget_candidates(self) -> None:
+        """Free the memory of :meth:`own_candidates`."""
+        self._own = None
 
     def _nearest(self, centers: Array, count: int) -> NDArray[np.intp]:
         """Find the nearest points: by a tree, or by all distances where n and D are large."""
@@ -311,6 +329,15 @@ class LocalData:
             ridge,
             self.threads,
         )
+
+
+def turned(rows: Array, axes: Array) -> Array:
+    """Rows in other axes (D, r), each one the same for any number of rows."""
+    diagonal = np.diagonal(axes)
+    if axes.shape[0] == axes.shape[1] and np.array_equal(axes, np.diag(diagonal)):
+        return np.ascontiguousarray(rows * diagonal)
+    # einsum without BLAS: a matrix product may round differently for different numbers of rows.
+    return np.ascontiguousarray(np.einsum("ia,ab->ib", rows, axes, optimize=False))
 
 
 def _listed(lists: list[NDArray[np.int32]]) -> Candidates:

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop import _core
 from localegop.local_regression import Candidates, LocalBatch, LocalData
+from localegop.placement import Place, followed, searched
 from localegop.progress import Progress
-from localegop.recursion import Recursion, Rules, Step, isotropic
-from localegop.results import LocalFits, Status, Trace
-from localegop.selection import Choice, Menu, choose, cost
-from localegop.setup import Settings, initial_options, menu_for, query_choice, unit_length
+from localegop.recursion import Recursion, Rules
+from localegop.results import LocalFits, Neighbors, Status, joined
+from localegop.rows import DistinctRows
+from localegop.selection import Choice
+from localegop.setup import Settings, initial_units, query_choice, unit_length
 from localegop.strategies import GradientField, QuerySampler, query_seeds
-from localegop.units import Units
+from localegop.tracing import traced
+from localegop.uncertainty import (
+    QUERY_HELD_OUT,
+    SURROUNDINGS,
+    Calibration,
+    expected_deviation,
+)
+from localegop.units import Units, label_units
 
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Aftermath:
+    """What the final fits at the training points, each without its own point, leave behind.
+
+    In units of the recursion: residuals (n, K), noise variances (n, K) and gradients (n, K, D).
+    """
+
+    residuals: Array
+    noise: Array
+    gradients: Array
+
+
 @dataclass
 class Model:
-    """A fitted model; see :meth:`fit` and :meth:`fits`."""
+    """What predicts; see :meth:`fits`. With the field strategy :mod:`localegop.fitting` fills it."""
 
     settings: Settings
     units: Units
@@ -31,59 +52,61 @@ class Model:
     rules: Rules
     choice: Choice
     initial_metric: str | Array
+    feature_scale: Array
+    position: NDArray[np.intp]  # where each row as given went, -1 for none
+    part: Array  # and its share of the distinct row there
     field: GradientField | None = None
-    loo_residuals: Array | None = None
-    _candidates: Candidates | None = None  # of the training points, between _choose and _learn
+    after: Aftermath | None = None
+    calibration: Calibration | None = None
 
     @classmethod
-    def fit(cls, X: Array, y: Array, share: Array, settings: Settings) -> Model:
-        """Fit to points X (n, D), labels y (n, K) and their shares."""
-        schedule, n_iter = settings.schedule_for(X.shape[1])
+    def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:
+        """Model with units and data that has learned nothing yet."""
+        schedule, n_iter = settings.schedule_for(rows.X.shape[1])
         by_size = hasattr(schedule, "effective_size")
-        models = []
-        for initial_metric, units, data in initial_options(X, y, share, settings, by_size):
-            cap = settings.covariance_cap
-            rules = Rules(
-                schedule,
-                settings.momentum,
-                settings.initial_scale,
-                None if cap is None else cap / unit_length(units) ** 2,
-            )
-            choice = query_choice(data, settings, n_iter)
-            models.append(cls(settings, units, data, rules, choice, initial_metric))
-        if settings.strategy == "query":
-            return models[0]
-        menu = menu_for(settings, models[0].data, by_size, n_iter)
-        work = len(models) * cost(len(X), menu) + 2.0 * (max(menu.steps) + 0.5) * len(X)
-        with Progress(work, "fit", settings.verbose) as progress:
-            for model in models:
-                model._choose(menu, progress)
-            best = min(models, key=lambda model: model.choice.error)
-            best._learn(progress)
-        return best
+        initial_metric, units, data = initial_units(rows.X, rows.y, rows.share, settings, by_size)
+        return cls(
+            settings,
+            units,
+            data,
+            settings.rules(schedule, unit_length(units)),
+            query_choice(data, settings, n_iter),
+            initial_metric,
+            label_units(rows.X, rows.share)[1],
+            rows.position,
+            rows.part,
+        )
 
-    def _choose(self, menu: Menu, progress: Progress) -> None:
-        """Choose the final fit at held-out points."""
-        rng = np.random.default_rng(self.settings.seed)
-        candidates = self.data.candidates(self.data.rows)
-        self.choice = choose(self.data, candidates, self.rules, menu, self.settings.ridges, rng, progress)
-        self._candidates = candidates
+    def in_axes(self, axes: Array) -> Model:
+        """Model that works in other axes (D, r) and has learned nothing yet."""
+        schedule, _ = self.settings.schedule_for(axes.shape[1])
+        units = self.units.turned(axes)
+        return replace(
+            self,
+            units=units,
+            data=self.data.turned(axes),
+            rules=self.settings.rules(schedule, 1.0),
+            initial_metric=np.einsum("ab,cb->ac", units.transform, units.transform),
+        )
 
-    def _learn(self, progress: Progress) -> None:
-        """Learn the field from all points, and the leave-one-out residuals of the final fit."""
-        data, candidates, self._candidates = self.data, self._candidates, None
-        self.field = GradientField(data, self.rules, self.settings.ridges)
-        shapes = self.field.learn(self.choice.step, candidates, progress)
-        residuals = np.empty_like(data.labels)
-        for rows in data.chunks(data.n, 8 * data.dimension**2):
-            part = None if candidates is None else candidates[rows]
-            out = np.arange(rows.start, rows.stop)
-            batch = self._final(data.rows[rows], shapes[rows], part, left_out=out)
-            residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
-            progress.advance(rows.stop - rows.start)
-        self.loo_residuals = residuals * self.units.label_scale
+    @property
+    def loo_residuals(self) -> Array | None:
+        """Label minus leave-one-out prediction (n, K) of every row as given; NaN at weight 0."""
+        if self.after is None:
+            return None
+        residuals = self.after.residuals * self.units.label_scale
+        return np.where(self.position[:, None] < 0, np.nan, residuals[self.position])
 
-    def _final(
+    @property
+    def squared_slopes(self) -> Array:
+        """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
+        assert self.after is not None
+        gradients = np.einsum("ab,nkb->nka", self.units.transform, self.after.gradients)
+        share = self.data.share / self.data.share.sum()
+        slopes: Array = np.einsum("n,nka->a", share, gradients**2) * self.feature_scale**2
+        return slopes
+
+    def final(
         self,
         centers: Array,
         shapes: Array,
@@ -91,7 +114,9 @@ class Model:
         *,
         scale: Array | None = None,
         left_out: NDArray[np.int64] | None = None,
+        spread: bool = False,
         full: bool = False,
+        keep: bool = False,
     ) -> LocalBatch:
         """Make the chosen fit in neighborhoods of these shapes."""
         choice, sizes, scales = self.choice, None, None
@@ -114,155 +139,160 @@ class Model:
             bends=(choice.bends,),
             ridges=(choice.ridge,),
             gradients=full,
-            variances=full,
-            keep=full and self.loo_residuals is not None,
+            variances=spread,
+            keep=keep,
         )
 
-    def fits(self, X: Array, *, full: bool, trace: bool, threads: int, verbose: int) -> LocalFits:
-        """Local fits at queries X (q, D); only values unless ``full``."""
+    def surroundings(
+        self,
+        centers: Array,
+        shapes: Array,
+        candidates: Candidates | None,
+        left_out: NDArray[np.int64] | None = None,
+    ) -> _core.Neighborhoods:
+        """Neighborhoods over which noise and gradients are averaged."""
+        size = min(SURROUNDINGS, max(0.5 * self.data.reachable, 1.0))
+        sizes = np.full((len(centers), 1), size)
+        batch = self.data.localize(centers, shapes, candidates, sizes=sizes, left_out=left_out, keep=True)
+        return batch.neighborhoods
+
+    def fits(
+        self, X: Array, *, spread: bool, full: bool, trace: bool, threads: int, verbose: int
+    ) -> LocalFits:
+        """Local fits at queries X (q, D): values, with ``spread`` their noise, with ``full`` everything."""
         self.data.threads = threads if self.data.named else 1
-        # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
-        centers = np.clip(self.units.features(X), -1e75, 1e75)
         each = (
             8 * (4 + trace * 3 * (self.choice.step + 1)) * self.data.dimension**2 + 64 * self.data.reachable
         )
         parts = []
         with Progress(len(X), "predict", verbose) as progress:
             for rows in self.data.chunks(len(X), each):
-                parts.append(self._chunk(centers[rows], full, trace))
+                parts.append(self._chunk(X[rows], spread or full, full, trace))
                 progress.advance(rows.stop - rows.start)
-        return _joined(parts) if len(parts) != 1 else parts[0]
+        return joined(parts)
 
-    def _chunk(self, centers: Array, full: bool, trace: bool) -> LocalFits:
-        candidates = self.data.candidates(centers)
-        if self.field is not None:
-            shape, scale, step, steps = self._follow(centers, candidates, trace)
-            errors = None
-        else:
-            shape, scale, step, errors, steps = self._search(centers, candidates, trace)
-        batch = self._final(centers, shape, candidates, scale=scale, full=full)
-        units = self.units
-        value = units.values(batch.value[:, 0, 0, 0])
-        status = self._status(centers)
-        if not full:
-            empty = np.zeros((len(centers), 0))
-            return LocalFits(
-                value, empty, empty, empty, batch.effective_size[:, 0], step, empty, empty, status
-            )
-        if errors is None and self.loo_residuals is not None:
-            squared = np.mean(self.loo_residuals**2, axis=1, keepdims=True)
-            errors = batch.neighborhoods.means(squared, self.data.threads)[:, 0]
-        agop = steps[-1].agop if steps else np.zeros_like(shape)
-        status[(status == Status.OK) & (np.abs(agop).max(axis=(1, 2)) == 0.0) & (step > 0)] = Status.FLAT
-        label_unit = float(np.mean(units.label_scale**2))
+    def _centers(self, X: Array) -> Array:
+        # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
+        return np.clip(self.units.features(X), -1e75, 1e75)
+
+    def _chunk(self, X: Array, spread: bool, full: bool, trace: bool) -> LocalFits:
+        centers, units = self._centers(X), self.units
+        candidates, place, batch = self._fit_at(centers, trace=trace, spread=spread, full=full)
+        nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
+        around = self._around(centers, candidates, place, batch, full) if spread else None
+        found: dict[str, Any] = {}
+        for name in ("loo_error", "noise", "variance_factor"):
+            found[name] = nothing if around is None else getattr(around, name)
+        for name in ("gradient", "metric", "agop"):
+            found[name] = nothing
+        if around is not None and full:
+            found["gradient"] = units.gradients(batch.gradient[:, 0, 0, 0])
+            found["metric"] = units.metrics(batch.scale[:, :, None] * place.shape)
+            found["agop"] = around.agop
         return LocalFits(
-            value=value,
-            gradient=units.gradients(batch.gradient[:, 0, 0, 0]),
-            metric=units.metrics(batch.scale[:, :, None] * shape),
-            agop=units.metrics(agop) * label_unit,
+            query=X,
+            value=units.values(batch.value[:, 0, 0, 0]),
             effective_size=batch.effective_size[:, 0],
-            step=step,
-            loo_error=np.full(len(centers), np.nan) if errors is None else errors,
-            variance_factor=batch.variance_factor[:, 0, 0, 0],
-            status=status,
-            trace=self._trace(centers, candidates, steps) if trace else None,
+            step=place.step,
+            status=self._status(centers, around),
+            feature_scale=self.feature_scale,
+            feature_names=(),
+            output_names=(),
+            trace=traced(self, centers, candidates, place.steps) if trace else None,
+            _neighbors_at=self.neighbors_at,
+            **found,
         )
 
-    def _follow(
-        self, centers: Array, candidates: Candidates | None, trace: bool
-    ) -> tuple[Array, None, NDArray[np.int64], list[Step]]:
-        """Field strategy: shapes after the chosen number of steps."""
-        assert self.field is not None
-        recursion = self.field.follow(centers, candidates)
-        steps: list[Step] = []
-        for _ in range(self.choice.step):
-            step = recursion.advance()
-            steps = [*steps, step] if trace else [step]
-        return recursion.shape, None, np.full(len(centers), self.choice.step), steps
+    def _fit_at(
+        self, centers: Array, *, trace: bool = False, **what: Any
+    ) -> tuple[Candidates | None, Place, LocalBatch]:
+        """Take centers through the recursion and make the final fit there."""
+        candidates = self.data.candidates(centers)
+        if self.field is not None:
+            place = followed(self.field, centers, candidates, self.choice.step, trace)
+        else:
+            place = searched(self._sampling(centers, candidates), self.choice.step, trace)
+        return candidates, place, self.final(centers, place.shape, candidates, scale=place.scale, **what)
 
-    def _search(
-        self, centers: Array, candidates: Candidates | None, trace: bool
-    ) -> tuple[Array, Array, NDArray[np.int64], Array, list[Step]]:
-        """Query strategy: the step of the smallest leave-one-out error (Alg. 1, lines 14-17)."""
+    def _sampling(self, centers: Array, candidates: Candidates | None) -> Recursion:
+        """Return the recursion of the query strategy."""
         seeds = query_seeds(centers, self.settings.seed)
         sampler = QuerySampler(
             self.data, centers, candidates, seeds, self.settings.n_subsamples, self.choice.ridge
         )
-        recursion = Recursion(sampler, self.rules, len(centers), self.data.dimension, self.data.reachable)
-        best = np.full(len(centers), np.inf)
-        chosen = np.zeros(len(centers), dtype=np.int64)
-        shape, agop = isotropic(*centers.shape), np.zeros((len(centers), *(2 * centers.shape[1:])))
-        scale = np.ones(len(centers))
-        steps: list[Step] = []
-        for t in range(max(self.choice.step, 1)):
-            step = recursion.advance()
-            assert step.loo_error is not None
-            better = step.loo_error < best
-            best[better], chosen[better], scale[better] = step.loo_error[better], t, step.scale[better]
-            shape[better], agop[better] = step.shape[better], step.agop[better]
-            if trace:
-                steps.append(step)
-        if not trace:
-            steps = [replace(step, agop=agop)]
-        return shape, scale, chosen, best * float(np.mean(self.units.label_scale**2)), steps
+        return Recursion(sampler, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
-    def _status(self, centers: Array) -> NDArray[np.int64]:
+    def _around(
+        self, centers: Array, candidates: Candidates | None, place: Place, batch: LocalBatch, full: bool
+    ) -> Around:
+        """Noise, error and slopes around centers, in the user's units."""
+        units, threads = self.units, self.data.threads
+        factor = batch.variance_factor[:, 0, 0, 0]
+        if self.after is None:
+            assert place.loo_error is not None and place.agop is not None
+            noise = np.sqrt(place.loo_error / (1.0 + factor))[:, None] * units.label_scale
+            agop = units.metrics(place.agop) * units.label_unit
+            return Around(noise, place.loo_error * units.label_unit, factor, agop)
+        near = self.surroundings(centers, place.shape, candidates)
+        noise = np.sqrt(near.means(self.after.noise, threads)) * units.label_scale
+        squares = np.mean((self.after.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
+        error = near.means(squares, threads)[:, 0]
+        agop = np.zeros((len(centers), 0, 0))
+        if full:
+            agop = units.metrics(near.outer_products(self.after.gradients, threads)) * units.label_unit
+        return Around(noise, error, factor, agop)
+
+    def _status(self, centers: Array, around: Around | None) -> NDArray[np.int64]:
         status = np.full(len(centers), int(Status.OK), dtype=np.int64)
+        if around is not None:
+            if around.agop.shape[1] > 0:
+                status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+            status[around.variance_factor > 1.0] = Status.EXTRAPOLATED
         status[self.data.lonely(centers)] = Status.FEW_NEIGHBORS
         return status
 
-    def _trace(self, centers: Array, candidates: Candidates | None, steps: list[Step]) -> Trace:
-        """Every step in the user's units; estimates are linear fits at the step's own scale."""
-        errors, values, metrics, sizes = [], [], [], []
-        label_unit = float(np.mean(self.units.label_scale**2))
-        for t, step in enumerate(steps):
-            sizes_t = scales_t = None
-            if step.value is None and self.rules.by_size and self.rules.covariance_cap is None:
-                sizes_t = np.full((len(centers), 1), self.rules.size(t, self.data.reachable))
-            else:
-                scales_t = step.scale[:, None]
-            batch = self.data.localize(
-                centers,
-                step.shape,
-                candidates,
-                sizes=sizes_t,
-                scales=scales_t,
-                degree=1,
-                ridges=(self.choice.ridge,),
-                keep=True,
-            )
-            error = step.loo_error
-            if error is None and self.loo_residuals is not None:
-                squared = np.mean((self.loo_residuals / self.units.label_scale) ** 2, axis=1, keepdims=True)
-                error = batch.neighborhoods.means(squared, self.data.threads)[:, 0]
-            errors.append(np.full(len(centers), np.nan) if error is None else error * label_unit)
-            values.append(self.units.values(batch.value[:, 0, 0, 0]))
-            metrics.append(self.units.metrics(batch.scale[:, :, None] * step.shape))
-            sizes.append(batch.effective_size[:, 0])
-        if not steps:
-            q, d, outputs = *centers.shape, self.data.labels.shape[1]
-            square, line = np.zeros((0, q, d, d)), np.zeros((0, q))
-            return Trace(square, square, line, line, np.zeros((0, q, outputs)))
-        agops = [self.units.metrics(step.agop) * label_unit for step in steps]
-        return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))
+    def neighbors_at(self, query: Array) -> Neighbors:
+        """Rows as given to ``fit`` that speak for one query (D,)."""
+        _, _, batch = self._fit_at(self._centers(query[None]), keep=True)
+        indices, weights = batch.neighborhoods.neighbors(0)
+        by_distinct = np.zeros(self.data.n)
+        by_distinct[indices] = weights
+        weight = np.where(self.position < 0, 0.0, by_distinct[self.position] * self.part)
+        order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
+        return Neighbors(order.astype(np.int64), weight[order])
 
+    def interval_widths(self, noise: Array, variance_factor: Array, coverage: Array) -> Array:
+        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+        if self.calibration is None:
+            self.calibration = self._calibrate_queries()
+        scale = self.units.label_scale
+        expected = expected_deviation(noise / scale, variance_factor) * scale
+        return expected[:, :, None] * self.calibration.multipliers(coverage).T
 
-def _joined(parts: list[LocalFits]) -> LocalFits:
-    if not parts:
-        raise ValueError("no queries were given")
-
-    def stacked(pieces: Iterator[Any], axis: int = 0) -> Any:
-        return np.concatenate(list(pieces), axis=axis)
-
-    names = [name for name in LocalFits.__dataclass_fields__ if name != "trace"]
-    columns = {name: stacked(getattr(part, name) for part in parts) for name in names}
-    traces = [part.trace for part in parts]
-    trace = None
-    if traces[0] is not None:
-        trace = Trace(
-            *(
-                stacked((getattr(one, name) for one in traces), axis=1)
-                for name in Trace.__dataclass_fields__
-            )
+    def _calibrate_queries(self) -> Calibration:
+        """Calibrate the query strategy, which leaves no residuals behind, with points held out."""
+        data = self.data
+        order = np.random.default_rng(self.settings.seed).permutation(data.n)
+        held_out = np.sort(order[: max(1, min(data.n // 5, QUERY_HELD_OUT))])
+        rest = replace(self, data=data.subset(np.setdiff1d(np.arange(data.n), held_out)))
+        residuals, expected = [], []
+        for rows in data.chunks(len(held_out), 64 * data.dimension**2 + 64 * data.reachable):
+            centers = data.rows[held_out[rows]]
+            candidates, place, batch = rest._fit_at(centers, spread=True)
+            around = rest._around(centers, candidates, place, batch, full=False)
+            residuals.append(data.labels[held_out[rows]] - batch.value[:, 0, 0, 0])
+            noise = around.noise / self.units.label_scale
+            expected.append(expected_deviation(noise, around.variance_factor))
+        return Calibration.from_residuals(
+            np.concatenate(residuals), np.concatenate(expected), data.share[held_out]
         )
-    return LocalFits(**columns, trace=trace)
+
+
+@dataclass(frozen=True)
+class Around:
+    """Noise (q, K), leave-one-out error (q,), variance factor (q,) and AGOP (q, D, D) around q centers."""
+
+    noise: Array
+    loo_error: Array
+    variance_factor: Array
+    agop: Array

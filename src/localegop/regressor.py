@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from dataclasses import replace
+from importlib.metadata import version
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -10,13 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
-from localegop.model import Model
-from localegop.results import LocalFits, Status
-from localegop.rows import distinct_rows
+from localegop import storage
+from localegop.fitting import fitted
+from localegop.results import LocalFits, Status, side_by_side
+from localegop.rows import DistinctRows, distinct_rows
 from localegop.schedules import Geometric, PowerLaw
 from localegop.setup import Settings
+from localegop.uncertainty import checked_coverage
 
 Array = NDArray[np.float64]
 
@@ -48,8 +59,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         With bandwidths, the first metric is the identity divided by this.
     initial_metric : {"auto", "identity", "variance"} or array, default="auto"
         Scale of the features at the start: as they are, divided by their standard deviations, or a metric
-        given as a vector or matrix. "auto" takes the first or the second: up to 2,000 rows by the error of
-        the whole procedure at held-out points, above by the leave-one-out error of the first step.
+        given as a vector or matrix. "auto" takes the first or the second, by the leave-one-out error of
+        isotropic fits; the field strategy with effective sizes then turns and scales the axes by the slopes
+        that f has over all data, and leaves out directions in which it varies nowhere if that helps at
+        held-out points.
     exclusion_radius : float or None, default=None
         Points farther than this from a center, in the scaled features, are ignored.
     covariance_cap : float or None, default=None
@@ -66,6 +79,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_neighbors : int or None, default=1000
         A center looks at its nearest this many points only, which makes its cost independent of n. None
         is exact.
+    outputs : {"shared", "separate"}, default="shared"
+        With several outputs, one metric for all of them (from the sum of their AGOPs) or one for each.
+    missing : {"error", "drop"}, default="error"
+        What ``fit`` does about rows with missing values (NaN) in X or y.
     random_state : int, RandomState instance or None, default=0
         Seed of the held-out folds and of the samples of the query strategy.
     n_jobs : int or None, default=None
@@ -76,15 +93,20 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     n_features_in_ : int
+    n_samples_ : int
+        Rows given to ``fit``.
+    output_names_ : tuple of str
+        Names of the columns of y, or "y", or "y0", "y1", ...
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X had them.
     choice_ : Choice
         The final fit: number of steps before it, effective size of its neighborhoods, degree (0 or 1),
         bends (leading directions with quadratic terms; more than 0 for degree 2), ridge, and its mean
         squared error at held-out points as a fraction of the label variance. With the query strategy
-        every query chooses its own step, at most this one.
+        every query chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
-        What "auto" found.
+        What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
+        a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0.
 
@@ -112,6 +134,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "degree": [StrOptions({"auto"}), Interval(Integral, 0, 2, closed="both")],
         "ridge": [StrOptions({"loo"}), Interval(Real, 0, None, closed="left")],
         "max_neighbors": [Interval(Integral, 2, None, closed="left"), None],
+        "outputs": [StrOptions({"shared", "separate"})],
+        "missing": [StrOptions({"error", "drop"})],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -133,6 +157,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         degree: Any = "auto",
         ridge: Any = "loo",
         max_neighbors: int | None = 1000,
+        outputs: str = "shared",
+        missing: str = "error",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -150,6 +176,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.degree = degree
         self.ridge = ridge
         self.max_neighbors = max_neighbors
+        self.outputs = outputs
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -179,32 +207,116 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         self._validate_params()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
-        )
-        X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-        rows = distinct_rows(X, y.reshape(len(y), -1), _shares(sample_weight, X))
-        if len(rows.share) < 2 and rows.share.sum() < 2:
-            raise ValueError(
-                f"sample_weight leaves {len(rows.share)} row of positive weight, but at least 2 are needed"
-            )
-        model = Model.fit(rows.X, rows.y, rows.share, self._settings())
-        self._model, self._flat_output = model, y.ndim == 1
-        self.choice_ = model.choice
-        self.initial_metric_ = model.initial_metric
-        if model.loo_residuals is not None:
-            residuals = np.where(rows.position[:, None] < 0, np.nan, model.loo_residuals[rows.position])
-            self.loo_residuals_ = residuals[:, 0] if self._flat_output else residuals
+        settings = self._settings()
+        features, labels, weight = self._checked(X, y, sample_weight)
+        columns = labels.reshape(len(labels), -1)
+        each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
+        self._models = [fitted(_rows(features, part, weight), settings) for part in each]
+        self._flat_output = labels.ndim == 1
+        self.n_samples_ = len(features)
+        self.output_names_ = _output_names(y, columns.shape[1], self._flat_output)
+        self._publish()
         return self
+
+    def _checked(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Array, Array, Array]:
+        """Features, labels and weights as arrays; rows to be left out have weight 0."""
+        if self.missing == "error":
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+            )
+            X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
+            return X, y, _shares(sample_weight, X)
+        allowed = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        features = np.array(validate_data(self, X, ensure_min_samples=2, **allowed))
+        labels = np.array(check_array(y, ensure_2d=False, input_name="y", **allowed))
+        check_consistent_length(features, labels)
+        weight = _shares(sample_weight, features).copy()
+        lacking = np.isnan(features).any(axis=1) | np.isnan(labels.reshape(len(labels), -1)).any(axis=1)
+        if lacking.all():
+            raise ValueError(f"missing='drop' leaves nothing: all {len(features)} rows have missing values")
+        features[lacking], labels[lacking], weight[lacking] = 0.0, 0.0, 0.0
+        return features, labels, weight
+
+    def _publish(self) -> None:
+        """Set the fitted attributes that tell what was found."""
+        single = len(self._models) == 1
+        choices = tuple(model.choice for model in self._models)
+        metrics = tuple(model.initial_metric for model in self._models)
+        self.choice_ = choices[0] if single else choices
+        self.initial_metric_ = metrics[0] if single else metrics
+        residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
+        if residuals:
+            together = np.hstack(residuals)
+            self.loo_residuals_ = together[:, 0] if self._flat_output else together
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike) -> Array:
-        """Predict labels of q points, an array of shape (q,) or (q, K)."""
-        return self._fits(X, full=False).value
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predict labels of q points.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, D)
+        return_std : bool, default=False
+            Whether to return the standard errors of the predictions too: how much they would vary with
+            other noise in the labels. How far labels lie from predictions: :meth:`predict_interval`.
+
+        Returns
+        -------
+        y : ndarray of shape (q,) or (q, K)
+        std : ndarray like y
+            Only with ``return_std``.
+        """
+        fits = self._fits(X, spread=return_std)
+        return (fits.value, fits.std) if return_std else fits.value
+
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Array:
+        """Predict intervals that hold a new label with the given probability.
+
+        The width follows the local noise; how many noise levels wide an interval is has been calibrated
+        with the residuals of points left out, so no distribution is assumed.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, D)
+        coverage : float or sequence of k floats, default=0.9
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (q, 2), or (q, k, 2) for a sequence of coverages
+            Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
+        """
+        levels = checked_coverage(coverage)
+        fits = self._fits(X, spread=True)
+        parts = [fits.output(k) for k in range(len(self.output_names_))]
+        groups = [parts] if len(self._models) == 1 else [[part] for part in parts]
+        half = np.concatenate(
+            [
+                model.interval_widths(
+                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, levels
+                )
+                for model, group in zip(self._models, groups, strict=True)
+            ],
+            axis=1,
+        )
+        if np.isinf(half).any():
+            warnings.warn(
+                f"coverage={levels.tolist()} asks for more than {self.n_samples_} training rows can tell; "
+                "such intervals are infinite",
+                UserWarning,
+                stacklevel=2,
+            )
+        center = np.stack([part.value for part in parts], axis=1)[:, :, None]
+        interval = np.stack([center - half, center + half], axis=-1)
+        if np.ndim(coverage) == 0:
+            interval = interval[:, :, 0]
+        return interval[:, 0] if self._flat_output else interval
 
     def localize(self, X: ArrayLike, *, trace: bool = False) -> LocalFits:
         """Fit at q points and tell all: predictions, gradients, metrics and how they came about.
@@ -219,7 +331,80 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         LocalFits
         """
-        return self._fits(X, full=True, trace=trace)
+        return self._fits(X, spread=True, full=True, trace=trace)
+
+    def global_importance(self) -> Array:
+        """Share (D,) of each feature in the squared slope of f, averaged over the training points.
+
+        Features are compared per standard deviation; the shares sum to one. Needs the field strategy, which
+        has gradients at the training points; zero everywhere if f is flat.
+        """
+        check_is_fitted(self, "_models")
+        if self.strategy == "query":
+            raise ValueError(
+                "global_importance needs gradients at the training points, which strategy='query' does "
+                "not learn: use strategy='field', or average localize(X).importance"
+            )
+        squares: Array = np.sum([model.squared_slopes for model in self._models], axis=0)
+        total = float(squares.sum())
+        return squares / total if total > 0.0 else squares
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.
+
+        Kernels and schedules that are code of one's own cannot be saved so.
+        """
+        check_is_fitted(self, "_models")
+        settings = self._models[0].settings
+        header: dict[str, Any] = {
+            "localegop": version("localegop"),
+            "parameters": storage.encoded_parameters(self.get_params(deep=False), settings.seed),
+            "n_samples": self.n_samples_,
+            "n_features": self.n_features_in_,
+            "flat_output": self._flat_output,
+            "output_names": list(self.output_names_),
+            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist() or None,
+            "models": [],
+        }
+        arrays: dict[str, Array] = {}
+        for k, model in enumerate(self._models):
+            about, parts = storage.pack(model, f"{k}_")
+            header["models"].append(about)
+            arrays |= parts
+        storage.write(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        A file that is damaged, cut short or something else raises a ValueError that says so. No code from
+        the file is run, whoever made it.
+        """
+        header, arrays = storage.read(path)
+        try:
+            model = cls(**storage.decoded_parameters(header["parameters"]))
+            model._validate_params()
+            model._restore(header, arrays)
+        except Exception as error:
+            raise ValueError(f"{os.fspath(path)!r} is not a valid localegop model: {error}") from error
+        return model
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+        settings = self._settings()
+        self._models = [
+            storage.unpack(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
+        ]
+        self._flat_output = bool(header["flat_output"])
+        self.n_samples_ = int(header["n_samples"])
+        self.n_features_in_ = int(header["n_features"])
+        self.output_names_ = tuple(map(str, header["output_names"]))
+        if header["feature_names"] is not None:
+            self.feature_names_in_ = np.array(list(map(str, header["feature_names"])), dtype=object)
+        widths = {len(model.units.center) for model in self._models}
+        outputs = sum(model.data.labels.shape[1] for model in self._models)
+        if widths != {self.n_features_in_} or outputs != len(self.output_names_):
+            raise ValueError("its parts do not fit together")
+        self._publish()
 
     @staticmethod
     def paper_parameters() -> dict[str, Any]:
@@ -238,21 +423,39 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "max_neighbors": None,
         }
 
-    def _fits(self, X: ArrayLike, *, full: bool, trace: bool = False) -> LocalFits:
-        check_is_fitted(self, "_model")
+    def _fits(
+        self, X: ArrayLike, *, spread: bool = False, full: bool = False, trace: bool = False
+    ) -> LocalFits:
+        check_is_fitted(self, "_models")
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        fits = self._model.fits(
-            X, full=full, trace=trace, threads=_threads(self.n_jobs), verbose=self.verbose
-        )
-        few = int(np.count_nonzero(fits.status == Status.FEW_NEIGHBORS))
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+        parts = []
+        for model in self._models:
+            fits = model.fits(
+                X,
+                spread=spread,
+                full=full,
+                trace=trace,
+                threads=_threads(self.n_jobs),
+                verbose=self.verbose,
+            )
+            named = replace(fits, feature_names=tuple(map(str, names)), output_names=self.output_names_)
+            parts.append(named)
+        few = int(np.count_nonzero(parts[0].status == Status.FEW_NEIGHBORS))
         if few:
             warnings.warn(
-                f"{few} of {len(fits)} queries have fewer than two training points within "
+                f"{few} of {len(X)} queries have fewer than two training points within "
                 f"exclusion_radius={self.exclusion_radius}; their nearest points were used",
                 UserWarning,
                 stacklevel=3,
             )
-        return fits.single_output() if self._flat_output else fits
+        if len(parts) > 1:
+            alone = [
+                replace(part, output_names=(name,)).output(0)
+                for part, name in zip(parts, self.output_names_, strict=True)
+            ]
+            return side_by_side(alone)
+        return parts[0].output(0) if self._flat_output else parts[0]
 
     def _settings(self) -> Settings:
         named = {"power": PowerLaw(), "geometric": Geometric()}
@@ -282,6 +485,27 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             threads=_threads(self.n_jobs),
             verbose=self.verbose,
         )
+
+
+def _rows(X: Array, y: Array, weight: Array) -> DistinctRows:
+    rows = distinct_rows(X, y, weight)
+    if len(rows.share) < 2 and rows.share.sum() < 2:
+        raise ValueError(
+            f"{len(rows.share)} row of positive weight and without missing values is left, but at least 2 "
+            "are needed"
+        )
+    return rows
+
+
+def _output_names(y: Any, count: int, flat: bool) -> tuple[str, ...]:
+    """Names of the columns of y, if it has any."""
+    columns = getattr(y, "columns", None)
+    if columns is not None and len(columns) == count:
+        return tuple(map(str, columns))
+    name = getattr(y, "name", None)
+    if flat:
+        return ("y" if name is None else str(name),)
+    return tuple(f"y{k}" for k in range(count))
 
 
 def _shares(sample_weight: ArrayLike | None, X: Array) -> Array:

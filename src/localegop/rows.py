@@ -18,13 +18,15 @@ Array = NDArray[np.float64]
 class DistinctRows:
     """Distinct rows of (X, y) of positive weight, sorted, with the sum of their weights.
 
-    ``position`` tells where each row as given went; -1 if it had no weight.
+    ``position`` tells where each row as given went, -1 if it had no weight; ``part`` is how much of the
+    distinct row's weight it brought.
     """
 
     X: Array
     y: Array
     share: Array
     position: NDArray[np.intp]
+    part: Array
 
 
 def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
@@ -48,8 +50,14 @@ def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
     position = np.full(len(X), -1, dtype=np.intp)
     position[used[order]] = group
     share = np.bincount(group, weights=weight[used[order]]).astype(float)
+    part = np.zeros(len(X))
+    part[used] = weight[used] / share[position[used]]
     kept = ordered[new]
     split = X.shape[1]
     return DistinctRows(
-        np.ascontiguousarray(kept[:, :split]), np.ascontiguousarray(kept[:, split:]), share, position
+        np.ascontiguousarray(kept[:, :split]),
+        np.ascontiguousarray(kept[:, split:]),
+        share,
+        position,
+        part,
     )

@@ -9,13 +9,13 @@ is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData
+from localegop.local_regression import Candidates, LocalData, turned
 from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.strategies import GradientField
@@ -100,22 +100,38 @@ def folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
 
 def choose(
     data: LocalData,
-    candidates: Candidates | None,
     rules: Rules,
     menu: Menu,
     gradient_ridges: tuple[float, ...],
-    rng: np.random.Generator,
+    held_out_sets: list[NDArray[np.intp]],
     progress: Progress,
-) -> Choice:
-    """Best of the menu, by its errors at held-out points."""
+    axes: Sequence[Array] | None = None,
+) -> tuple[Choice, list[GradientField]]:
+    """Best of the menu, by its errors at held-out points, and the fields learned without them.
+
+    With ``axes``, one (D, r) for each set, that fold works in axes of its own.
+    """
     if menu.settled or data.n < 2 * N_FOLDS:
-        return menu.only()
-    parts = folds(data.n, rng)
-    errors, shares = [], []
-    for held_out in parts:
-        errors.append(_errors(data, candidates, rules, menu, gradient_ridges, held_out, progress))
+        return menu.only(), []
+    candidates = data.own_candidates() if axes is None else None
+    errors, shares, fields = [], [], []
+    for k, held_out in enumerate(held_out_sets):
+        rest = np.setdiff1d(np.arange(data.n), held_out)
+        part, centers = data.subset(rest), data.rows[held_out]
+        if axes is None:
+            # The lists of the whole without the held-out points: a little shorter, but no second search.
+            own = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
+            lists = part.filled(centers, candidates and candidates.restricted(held_out, rest, data.n))
+        else:
+            part, centers = part.turned(axes[k]), turned(centers, axes[k])
+            own, lists = part.candidates(part.rows), part.candidates(centers)
+        field = GradientField(part, rules, gradient_ridges)
+        field.learn(max(menu.steps), own, progress)
+        errors.append(_errors(field, centers, data.labels[held_out], lists, menu, progress))
         shares.append(data.share[held_out])
-    return pick(menu, np.concatenate(errors, axis=-1), np.concatenate(shares), data.dimension)
+        fields.append(field)
+    dimension = max(field.data.dimension for field in fields)
+    return pick(menu, np.concatenate(errors, axis=-1), np.concatenate(shares), dimension), fields
 
 
 def cost(n: int, menu: Menu) -> float:
@@ -128,32 +144,24 @@ def cost(n: int, menu: Menu) -> float:
 
 
 def _errors(
-    data: LocalData,
+    field: GradientField,
+    centers: Array,
+    labels: Array,
     candidates: Candidates | None,
-    rules: Rules,
     menu: Menu,
-    gradient_ridges: tuple[float, ...],
-    held_out: NDArray[np.intp],
     progress: Progress,
 ) -> Array:
-    """Squared errors (step, size, bends, ridge, point) at held-out points of a field without them."""
-    rest = np.setdiff1d(np.arange(data.n), held_out)
-    part = data.subset(rest)
-    field = GradientField(part, rules, gradient_ridges)
-    # The lists of the whole without the held-out points: a little shorter, but no second search.
-    lists = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
-    field.learn(max(menu.steps), lists, progress)
-    del lists
+    """Squared errors (step, size, bends, ridge, point) of a field at points that it does not know."""
+    part = field.data
     columns = []
-    for rows in part.chunks(len(held_out), 8 * part.dimension**2 + 12 * part.reachable):
-        here = held_out[rows]
-        lists = part.filled(data.rows[here], candidates and candidates.restricted(here, rest, data.n))
+    for rows in part.chunks(len(centers), 8 * part.dimension**2 + 12 * part.reachable):
+        lists = None if candidates is None else candidates[rows]
         errors = [
-            np.mean((values - data.labels[here, None, None, None]) ** 2, axis=-1)
-            for values in values_by_step(field, data.rows[here], lists, menu)
+            np.mean((values - labels[rows, None, None, None]) ** 2, axis=-1)
+            for values in values_by_step(field, centers[rows], lists, menu)
         ]
         columns.append(np.moveaxis(np.array(errors), 1, -1))
-        progress.advance(2.0 * len(menu.steps) * len(here))
+        progress.advance(2.0 * len(menu.steps) * (rows.stop - rows.start))
     return np.concatenate(columns, axis=-1)
 
 
@@ -179,7 +187,7 @@ def values_by_step(
                 sizes=sizes,
                 scales=scales,
                 degree=menu.degree,
-                bends=menu.bends,
+                bends=[min(b, data.dimension) for b in menu.bends],  # a fold may have fewer axes
                 ridges=menu.ridges,
             ).value
         if t < max(menu.steps):

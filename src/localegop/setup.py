@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from localegop.kernels import as_kernel
 from localegop.local_regression import FIELD_CUTOFF, QUERY_CUTOFF, LocalData
-from localegop.recursion import isotropic
+from localegop.recursion import Rules
 from localegop.schedules import EffectiveSampleSize
 from localegop.selection import Choice, Menu, bends_for, sizes_for
+from localegop.trial import isotropic_trial
 from localegop.units import Units, feature_units, label_units
 
 Array = NDArray[np.float64]
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
-FEW_POINTS = 2000  # up to here both kinds of units are tried to the end
-TRIAL_CENTERS = 1000  # points at which initial metrics and ridges of the query strategy are compared
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,13 @@ class Settings:
         stop = 2.0 * dimension + 10.0
         return EffectiveSampleSize(max(START_SIZE, stop), stop, max(n_iter, 1)), n_iter
 
+    def rules(self, schedule: Any, unit_length: float) -> Rules:
+        """Rules of the recursion, where a unit of the user's features has this length."""
+        cap = self.covariance_cap
+        return Rules(
+            schedule, self.momentum, self.initial_scale, None if cap is None else cap / unit_length**2
+        )
+
     @property
     def ridges(self) -> tuple[float, ...]:
         """Ridges to choose from."""
@@ -79,19 +85,15 @@ def query_choice(data: LocalData, settings: Settings, n_iter: int) -> Choice:
     ridges = settings.ridges
     ridge = ridges[0]
     if len(ridges) > 1 and settings.strategy == "query":
-        ridge = ridges[int(np.argmin(_first_errors(data, ridges)))]
+        ridge = ridges[int(np.argmin(isotropic_trial(data, ridges).errors.min(axis=0)))]
     degree = 1 if settings.degree == "auto" else settings.degree
     return Choice(n_iter, None, min(degree, 1), int(degree == 2), ridge)
 
 
-def initial_options(
+def initial_units(
     X: Array, y: Array, share: Array, settings: Settings, by_size: bool
-) -> list[tuple[str | Array, Units, LocalData]]:
-    """Units and data for the initial metric.
-
-    "auto" gives both kinds where data are so few that both can be tried to the end, otherwise the one with
-    the smaller leave-one-out error at the first step.
-    """
+) -> tuple[str | Array, Units, LocalData]:
+    """Units and data for the initial metric; "auto" takes that of the better isotropic fits."""
     given = settings.initial_metric
     names: list[Any] = ["variance", "identity"] if isinstance(given, str) and given == "auto" else [given]
     mean, scale = label_units(y, share)
@@ -113,10 +115,9 @@ def initial_options(
             cutoff=FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
         )
         options.append((name, units, data))
-    if len(options) > 1 and (len(X) > FEW_POINTS or settings.strategy == "query"):
-        errors = [_first_errors(data, settings.ridges).min() for _, _, data in options]
-        options = [options[int(np.argmin(errors))]]
-    return options
+    if len(options) == 1:
+        return options[0]
+    return min(options, key=lambda option: isotropic_trial(option[2], settings.ridges).error)
 
 
 def unit_length(units: Units) -> float:
@@ -124,29 +125,3 @@ def unit_length(units: Units) -> float:
     diagonal = np.diagonal(units.transform)
     same = np.array_equal(units.transform, np.eye(len(diagonal)) * diagonal[0])
     return 1.0 / float(diagonal[0]) if same and diagonal[0] > 0.0 else 1.0
-
-
-def _first_errors(data: LocalData, ridges: tuple[float, ...]) -> Array:
-    """Leave-one-out error of isotropic linear fits at their best size, for each ridge.
-
-    Taken at up to TRIAL_CENTERS points.
-    """
-    stride = max(1, data.n // TRIAL_CENTERS)
-    trial = np.arange(0, data.n, stride)
-    sizes = sizes_for(data.reachable)
-    errors = np.zeros((len(sizes), len(ridges)))
-    for rows in data.chunks(len(trial), 8 * data.dimension**2 + 12 * data.reachable):
-        here = trial[rows]
-        batch = data.localize(
-            data.rows[here],
-            isotropic(len(here), data.dimension),
-            data.candidates(data.rows[here]),
-            sizes=np.tile(sizes, (len(here), 1)),
-            left_out=here.astype(np.int64),
-            degree=1,
-            ridges=ridges,
-        )
-        residual = data.labels[here, None, None] - batch.value[:, :, 0]
-        errors += np.einsum("i,isrk->sr", data.share[here], residual**2)
-    best: Array = errors.min(axis=0)
-    return best

@@ -28,13 +28,17 @@ class GradientField:
     rules : Rules
     ridges : tuple of float
         Each step takes the ridge with the smallest leave-one-out error over all points.
+    gradients : list of ndarray of shape (n, K, D)
+    loo_errors : list of ndarray of shape (n, 1)
+        Squared residuals of the fits that gave the gradients, each without its own point, averaged over
+        outputs.
     """
 
     data: LocalData
     rules: Rules
     ridges: tuple[float, ...]
     gradients: list[Array] = field(default_factory=list)
-    loo_errors: list[float] = field(default_factory=list)
+    loo_errors: list[Array] = field(default_factory=list)
 
     def learn(self, n_iter: int, candidates: Candidates | None, progress: Progress) -> Array:
         """Run the recursion for all training points; return the shapes after the last step."""
@@ -45,9 +49,14 @@ class GradientField:
             recursion.advance()
         return recursion.shape
 
-    def follow(self, centers: Array, candidates: Candidates | None) -> Recursion:
+    def follow(
+        self,
+        centers: Array,
+        candidates: Candidates | None,
+        left_out: NDArray[np.int64] | None = None,
+    ) -> Recursion:
         """Recursion that takes other centers through the learned gradients, without regressions."""
-        follower = FieldFollower(self, centers, candidates)
+        follower = FieldFollower(self, centers, candidates, left_out)
         return Recursion(follower, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
     def averaged(
@@ -84,14 +93,15 @@ class FieldFollower:
     field: GradientField
     centers: Array
     candidates: Candidates | None
+    left_out: NDArray[np.int64] | None
 
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
         """See :class:`localegop.recursion.Strategy`."""
-        return self.field.averaged(t, self.centers, shape, size, scale, self.candidates, None)
+        return self.field.averaged(t, self.centers, shape, size, scale, self.candidates, self.left_out)
 
     def match(self, shape: Array, size: Array) -> Array:
         """See :class:`localegop.recursion.Strategy`."""
-        return self.field.data.match(self.centers, shape, self.candidates, size)
+        return self.field.data.match(self.centers, shape, self.candidates, size, self.left_out)
 
 
 @dataclass
@@ -127,12 +137,12 @@ class _FieldLearner:
         data = self.field.data
         return data.match(data.rows, shape, self.candidates, size, np.arange(data.n))
 
-    def _leave_one_out(self, shape: Array, size: Array | None, scale: Array | None) -> tuple[Array, float]:
-        """Gradients (n, K, D) without each point's own label, for the best ridge, and its error."""
+    def _leave_one_out(self, shape: Array, size: Array | None, scale: Array | None) -> tuple[Array, Array]:
+        """Gradients (n, K, D) without each point's own label, for the best ridge, and its errors (n, 1)."""
         data, ridges = self.field.data, self.field.ridges
         outputs = data.labels.shape[1]
         gradients = np.empty((len(ridges), data.n, outputs, data.dimension))
-        errors = np.zeros(len(ridges))
+        errors = np.empty((len(ridges), data.n))
         each = 8 * data.dimension * (data.dimension + outputs * len(ridges))
         for rows in data.chunks(data.n, each):
             batch = data.localize(
@@ -148,10 +158,10 @@ class _FieldLearner:
             )
             gradients[:, rows] = batch.gradient[:, 0, 0].swapaxes(0, 1)
             residual = data.labels[rows, None] - batch.value[:, 0, 0]
-            errors += np.einsum("i,irk->r", data.share[rows], residual**2)
+            errors[:, rows] = np.mean(residual**2, axis=2).T
             self.progress.advance(rows.stop - rows.start)
-        best = int(np.argmin(errors))
-        return np.ascontiguousarray(gradients[best]), float(errors[best] / data.share.sum() / outputs)
+        best = int(np.argmin((errors * data.share).sum(axis=1)))
+        return np.ascontiguousarray(gradients[best]), np.ascontiguousarray(errors[best, :, None])
 
 
 @dataclass

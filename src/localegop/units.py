@@ -6,11 +6,12 @@ from the identity; labels are centered and divided by their standard deviation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop.local_regression import turned
 from localegop.metric import factor
 
 Array = NDArray[np.float64]
@@ -23,8 +24,8 @@ class Units:
     Parameters
     ----------
     center : ndarray of shape (D,)
-    transform : ndarray of shape (D, D)
-        W above.
+    transform : ndarray of shape (D, r)
+        W above; r < D if directions are left out.
     label_mean, label_scale : ndarray of shape (K,)
     """
 
@@ -33,14 +34,18 @@ class Units:
     label_mean: Array
     label_scale: Array
 
+    @property
+    def label_unit(self) -> float:
+        """Variance of the labels, averaged over outputs."""
+        return float(np.mean(self.label_scale**2))
+
     def features(self, X: Array) -> Array:
         """Features in the units of the recursion, row by row the same for any number of rows."""
-        shifted = X - self.center
-        diagonal = np.diagonal(self.transform)
-        if np.array_equal(self.transform, np.diag(diagonal)):
-            return np.ascontiguousarray(shifted * diagonal)
-        # einsum without BLAS: a matrix product may round differently for different numbers of rows.
-        return np.ascontiguousarray(np.einsum("ia,ab->ib", shifted, self.transform, optimize=False))
+        return turned(X - self.center, self.transform)
+
+    def turned(self, axes: Array) -> Units:
+        """Units whose features are these ones in other axes (D, r)."""
+        return replace(self, transform=np.einsum("ab,bc->ac", self.transform, axes))
 
     def labels(self, y: Array) -> Array:
         """Labels in the units of the recursion."""

@@ -1,0 +1,152 @@
+"""Fitting by the field strategy: let several units compete, then learn from all points in the best.
+
+Whatever is chosen is chosen by errors at held-out points, which took part in nothing: each fold also finds
+the axes it works in without them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop.model import Aftermath, Model
+from localegop.progress import Progress
+from localegop.rows import DistinctRows
+from localegop.selection import N_FOLDS, Menu, choose, cost, folds
+from localegop.setup import Settings, menu_for
+from localegop.slopes import axes_from, first_axes, global_agop
+from localegop.strategies import GradientField
+from localegop.trial import some_points
+from localegop.uncertainty import Calibration, expected_deviation, noise_variances
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A model with its choice, and the axes and fields of the folds that it was chosen in."""
+
+    model: Model
+    axes: list[Array]
+    fields: list[GradientField]
+
+    @property
+    def error(self) -> float:
+        """Mean squared error at held-out points."""
+        return self.model.choice.error
+
+
+def fitted(rows: DistinctRows, settings: Settings) -> Model:
+    """Fit a model to distinct rows."""
+    model = Model.unlearned(rows, settings)
+    if settings.strategy == "query":
+        return model
+    with Progress(_work(model), "fit", settings.verbose) as progress:
+        return learned(_best(_attempts(model, progress)).model, progress)
+
+
+def _attempts(base: Model, progress: Progress) -> list[Attempt]:
+    """Start from slopes twice: from first ones in all directions, and from good ones where f varies."""
+    if not _starts_from_slopes(base):
+        return [_attempt(base, progress)]
+    ridges = base.settings.ridges
+    parts = [base.data.subset(np.setdiff1d(np.arange(base.data.n), out)) for out in _folds(base)]
+    axes = [first_axes(part, ridges) for part in parts]
+    whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
+    first = _attempt_in_axes(base, whole, axes, progress)
+    agops = [_refined_agop(first.model, a, field) for a, field in zip(axes, first.fields, strict=True)]
+    axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(parts, agops, strict=True)]
+    whole = axes_from(base.data, np.mean(agops, axis=0), leave_out=True)
+    return [first, _attempt_in_axes(base, whole, axes, progress)]
+
+
+def _best(attempts: list[Attempt]) -> Attempt:
+    return min(attempts, key=lambda attempt: attempt.error)
+
+
+def _attempt(model: Model, progress: Progress) -> Attempt:
+    settings = model.settings
+    choice, fields = choose(model.data, model.rules, _menu(model), settings.ridges, _folds(model), progress)
+    return Attempt(replace(model, choice=choice), [], fields)
+
+
+def _attempt_in_axes(base: Model, whole: Array, axes: list[Array], progress: Progress) -> Attempt:
+    """Choose with each fold in its own axes, for a model in axes found with all points."""
+    model, settings = base.in_axes(whole), base.settings
+    choice, fields = choose(
+        base.data, model.rules, _menu(model), settings.ridges, _folds(base), progress, axes
+    )
+    return Attempt(replace(model, choice=choice), axes, fields)
+
+
+def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
+    """AGOP over all data, from gradients of the chosen fit at some points of a fold's field."""
+    data = field.data
+    here, gradients = some_points(data), []
+    in_fold = replace(model, data=data)
+    for rows in data.chunks(len(here), 16 * data.dimension**2 + 64 * data.reachable):
+        centers = data.rows[here[rows]]
+        candidates = data.candidates(centers)
+        recursion = field.follow(centers, candidates, here[rows])
+        for _ in range(model.choice.step):
+            recursion.advance()
+        batch = in_fold.final(centers, recursion.shape, candidates, left_out=here[rows], full=True)
+        gradients.append(batch.gradient[:, 0, 0, 0])
+    return global_agop(axes, np.concatenate(gradients), data.share[here])
+
+
+def _starts_from_slopes(model: Model) -> bool:
+    """Whether the initial metric is free to be learned."""
+    settings, data = model.settings, model.data
+    free = isinstance(settings.initial_metric, str) and settings.initial_metric == "auto"
+    no_lengths = settings.exclusion_radius is None and settings.covariance_cap is None
+    enough = data.n >= 2 * N_FOLDS and data.dimension > 1
+    return free and no_lengths and enough and model.rules.by_size and max(_menu(model).steps) > 0
+
+
+def _menu(model: Model) -> Menu:
+    n_iter = model.settings.schedule_for(model.data.dimension)[1]
+    return menu_for(model.settings, model.data, model.rules.by_size, n_iter)
+
+
+def _work(model: Model) -> float:
+    """Count passes over one point, about."""
+    menu, n = _menu(model), model.data.n
+    attempts = 2.0 if _starts_from_slopes(model) else 1.0
+    work: float = attempts * cost(n, menu) + 2.0 * (max(menu.steps) + 1.0) * n
+    return work
+
+
+def _folds(model: Model) -> list[NDArray[np.intp]]:
+    return folds(model.data.n, np.random.default_rng(model.settings.seed))
+
+
+def learned(model: Model, progress: Progress) -> Model:
+    """Learn the field from all points, then fit at each without it, and see how that went."""
+    data = model.data
+    candidates = data.own_candidates()
+    field = GradientField(data, model.rules, model.settings.ridges)
+    shapes = field.learn(model.choice.step, candidates, progress)
+    residuals, factors = np.empty_like(data.labels), np.empty(data.n)
+    gradients = np.empty((*data.labels.shape, data.dimension))
+    for rows in data.chunks(data.n, 8 * data.dimension**2):
+        part = None if candidates is None else candidates[rows]
+        out = np.arange(rows.start, rows.stop)
+        batch = model.final(data.rows[rows], shapes[rows], part, left_out=out, spread=True, full=True)
+        residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
+        factors[rows] = batch.variance_factor[:, 0, 0, 0]
+        gradients[rows] = batch.gradient[:, 0, 0, 0]
+        progress.advance(rows.stop - rows.start)
+    after = Aftermath(residuals, noise_variances(residuals, factors), gradients)
+    noise = np.empty_like(residuals)
+    for rows in data.chunks(data.n, 8 * data.dimension**2 + 12 * data.reachable):
+        part = None if candidates is None else candidates[rows]
+        out = np.arange(rows.start, rows.stop)
+        around = model.surroundings(data.rows[rows], shapes[rows], part, out)
+        noise[rows] = np.sqrt(around.means(after.noise, data.threads))
+        progress.advance(rows.stop - rows.start)
+    data.forget_candidates()
+    calibration = Calibration.from_residuals(residuals, expected_deviation(noise, factors), data.share)
+    return replace(model, field=field, after=after, calibration=calibration)
