@@ -8,6 +8,7 @@ release = metadata.version("localegop")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 2
 autosummary_generate = True
 numpydoc_show_class_members = False
 html_theme = "furo"

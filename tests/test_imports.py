@@ -31,3 +31,12 @@ def test_import_leaves_optional_packages_alone():
     code = f"import sys, localegop, localegop.datasets; print(sorted({optional} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_help_starts_without_scikit_learn():
+    code = "import sys\nfrom localegop.cli import main\ntry:\n main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print('heavy', sorted({'sklearn', 'scipy', 'pandas'} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "heavy []"
+    assert localegop.LocalEGOPRegressor.__module__ == "localegop.regressor"
+    assert "LocalEGOPRegressor" in dir(localegop)

@@ -1,0 +1,140 @@
+"""The command line ``localegop``: parse, call, print.
+
+Every command lives in a module of its own, listed in :data:`COMMANDS`. To add one, write a module with
+
+``add_command(subparsers) -> None``
+    registers a parser and sets ``run`` as its default; :func:`localegop.cli.parsing.new_command` does both.
+``run(args) -> int``
+    does the work and returns the exit code. It may raise :class:`localegop.cli.problems.Problem`,
+    ``ValueError`` or ``OSError``: :func:`main` turns them into one line on standard error.
+
+and add its name to the tuple. The module is imported whenever ``localegop`` starts, so it imports only the
+standard library and ``localegop.cli``; numpy, scikit-learn, pandas and the rest of the package are imported
+inside ``run``.
+
+Exit codes: 0 success; 1 a problem with data, model or files; 2 wrong usage; 130 interrupted by Ctrl-C;
+141 nobody reads the output any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from localegop.cli.problems import one_line
+
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+COMMANDS = (
+    "localegop.cli.demo",
+    "localegop.cli.fit",
+    "localegop.cli.predict",
+    "localegop.cli.explain",
+    "localegop.cli.info",
+    "localegop.paper.cli",
+)
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+EXAMPLE = """\
+example:
+  localegop fit train.csv --target price -o price.model
+  localegop predict price.model new.csv -o predictions.csv --std --interval 0.9
+  localegop explain price.model new.csv -o reasons.csv
+
+exit codes: 0 success, 1 problem with data, model or files, 2 wrong usage, 130 interrupted"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the parser with all commands of :data:`COMMANDS`."""
+    parser = argparse.ArgumentParser(
+        prog="localegop",
+        description="Adaptive local regression: fit tables, predict, and see what is behind a prediction.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"localegop {version('localegop')}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="command")
+    for name in COMMANDS:
+        import_module(name).add_command(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str or None, default=None
+        Arguments without the program's name; None takes those of the process.
+
+    Returns
+    -------
+    int
+        0 success, 1 problem with data, model or files, 2 wrong usage, 130 interrupted.
+
+    Examples
+    --------
+    >>> from localegop.cli import main
+    >>> main(["--version"])  # doctest: +ELLIPSIS
+    localegop ...
+    0
+    """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()  # here, where a broken pipe can still be answered
+        return code
+    except KeyboardInterrupt:
+        _say("localegop: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes once more at exit: let it do so into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as leaving:  # argparse has said what is wrong, or has shown the help
+        return _exit_code(leaving)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_nothing if getattr(args, "quiet", False) else _show_warning
+        try:
+            return int(args.run(args))
+        except SystemExit as leaving:
+            return _exit_code(leaving)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            if getattr(args, "traceback", False):
+                traceback.print_exc()
+            _say(f"localegop: error: {one_line(error)}")
+            return 1
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    _say(f"localegop: error: {one_line(leaving)}")
+    return 1
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    _say(f"localegop: warning: {one_line(message)}")
+
+
+def _show_nothing(*_: Any, **__: Any) -> None:
+    """Take the place of ``warnings.showwarning`` when nothing but errors is wanted."""

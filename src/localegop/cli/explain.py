@@ -1,0 +1,154 @@
+"""``localegop explain``: what is behind each prediction."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from localegop.cli.console import Console
+from localegop.cli.facts import feature_names, global_importance, importance_lines
+from localegop.cli.models import Queries, open_queries
+from localegop.cli.parsing import add_query_options, add_report_options, at_least, new_command
+from localegop.cli.problems import counted, need
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localegop.results import LocalFits
+
+DESCRIPTION = """\
+Tell what is behind the prediction of every row: gradients (how much it rises per unit of each feature),
+importances (share of each feature in the squared slope nearby; their sum is 1), the effective number of
+training rows that spoke, and the heaviest of them: neighbor_1 is a row number of the training table,
+counted from 1 after the header, and weight_1 its share of all weights."""
+EXAMPLE = """\
+  localegop explain price.model new.csv -o reasons.csv
+  localegop explain price.model new.parquet -o reasons.parquet --neighbors 20 --keep"""
+BLOCK_BYTES = 2**27  # of metrics held at a time
+
+
+def add_command(subparsers: Any) -> None:
+    """Register the command."""
+    parser = new_command(
+        subparsers,
+        "explain",
+        run,
+        summary="tell what is behind the predictions",
+        description=DESCRIPTION,
+        example=EXAMPLE,
+    )
+    add_query_options(parser)
+    parser.add_argument(
+        "--neighbors", type=at_least(0), default=5, metavar="K", help="training rows to name; default 5"
+    )
+    add_report_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Localize and write the table."""
+    console = Console(args)
+    queries = open_queries(args, console)
+    with console.timed("explain"):
+        frame = _explained(queries, args.neighbors, console.progress)
+    with console.timed("write"):
+        queries.write(frame)
+    importance = _mean_importance(queries, frame)
+    statuses = _count_statuses(queries, frame)
+    facts = {
+        **queries.facts(args),
+        "columns": list(frame.columns),
+        "status": statuses,
+        "importance": importance,
+        "global_importance": global_importance(queries.model),
+    }
+    lines = [
+        ("explained", counted(len(frame), "row")),
+        ("output", args.output),
+        ("status", ", ".join(f"{name} {count:,}" for name, count in statuses.items())),
+        *importance_lines(importance, "mean over these rows"),
+    ]
+    console.report(facts, lines)
+    return 0
+
+
+def _explained(queries: Queries, count: int, show_progress: bool) -> Any:
+    """Make the table of all usable rows, block by block, under one progress bar."""
+    from localegop.progress import Progress
+
+    parts = []
+    queries.model.verbose = 0
+    with Progress(len(queries.X), "explain", show_progress) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # would be repeated for every block; see status
+        for block in _blocks(queries):
+            fits = queries.model.localize(queries.X[block])
+            parts.append(need("pandas").concat([fits.to_frame(), _neighbors(fits, count)], axis=1))
+            queries.refuse_hidden(parts[0].columns)
+            progress.advance(block.stop - block.start)
+    return need("pandas").concat(parts, ignore_index=True)
+
+
+def _blocks(queries: Queries) -> Iterator[slice]:
+    """Cut the queries so that the metrics of a block fit in memory and the progress bar moves."""
+    rows, features = queries.X.shape
+    fitting = BLOCK_BYTES // (8 * features**2 * len(queries.model.output_names_))
+    size = max(1, min(fitting, 250 if queries.model.strategy == "field" else 10))
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
+
+
+def _neighbors(fits: LocalFits, count: int) -> Any:
+    """Columns of the heaviest training rows and their weights."""
+    if fits.metric.ndim == 3:
+        by_suffix = {"": fits}
+    else:  # every output has a metric, and so neighbors, of its own
+        by_suffix = {f"_{name}": fits.output(k) for k, name in enumerate(fits.output_names)}
+    rows: dict[str, NDArray[np.float64]] = {}
+    weights: dict[str, NDArray[np.float64]] = {}
+    for suffix, one in by_suffix.items():
+        index, weight = _heaviest(one, count)
+        rows |= {f"neighbor{suffix}_{k + 1}": index[:, k] for k in range(count)}
+        weights |= {f"weight{suffix}_{k + 1}": weight[:, k] for k in range(count)}
+    pandas, labels = need("pandas"), range(len(fits))
+    return pandas.concat(
+        [pandas.DataFrame(rows, index=labels).astype("Int64"), pandas.DataFrame(weights, index=labels)],
+        axis=1,
+    )
+
+
+def _heaviest(fits: LocalFits, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Row numbers, from 1, and weights of the heaviest training rows; NaN where there are fewer."""
+    import numpy as np
+
+    index, weight = np.full((len(fits), count), np.nan), np.full((len(fits), count), np.nan)
+    for i in range(len(fits) if count else 0):
+        neighbors = fits.neighbors(i)
+        found = min(count, len(neighbors.index))
+        index[i, :found] = neighbors.index[:found] + 1
+        weight[i, :found] = neighbors.weight[:found]
+    return index, weight
+
+
+def _suffixes(queries: Queries) -> list[str]:
+    """Return what follows the names of columns that belong to a metric."""
+    separate = queries.model.outputs == "separate" and len(queries.model.output_names_) > 1
+    return [f"_{name}" for name in queries.model.output_names_] if separate else [""]
+
+
+def _mean_importance(queries: Queries, frame: Any) -> dict[str, float]:
+    """Mean importance of each feature over the rows, and over targets with metrics of their own."""
+    suffixes = _suffixes(queries)
+    return {
+        name: sum(float(frame[f"importance{suffix}_{name}"].mean()) for suffix in suffixes) / len(suffixes)
+        for name in feature_names(queries.model)
+    }
+
+
+def _count_statuses(queries: Queries, frame: Any) -> dict[str, int]:
+    """How many fits came about in which way."""
+    return dict(
+        Counter(str(s) for suffix in _suffixes(queries) for s in frame[f"status{suffix}"]).most_common()
+    )

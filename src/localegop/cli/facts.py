@@ -1,0 +1,104 @@
+"""What there is to say about a fitted model, for people and for machines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from localegop.cli.console import Line
+from localegop.cli.problems import counted, one_line, quoted
+
+if TYPE_CHECKING:
+    from localegop import LocalEGOPRegressor
+    from localegop.selection import Choice
+
+MOST_IMPORTANT = 10  # features listed for people; JSON has all
+
+
+def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
+    """Facts for JSON; what belongs to a target is listed by its name."""
+    return {
+        "rows": model.n_samples_,
+        "features": feature_names(model),
+        "targets": list(model.output_names_),
+        "strategy": model.strategy,
+        "outputs": model.outputs,
+        "choice": [{"targets": names, **asdict(choice)} for names, choice in _choices(model)],
+        "noise": noise_level(model),
+        "global_importance": global_importance(model),
+    }
+
+
+def model_lines(model: LocalEGOPRegressor) -> list[Line]:
+    """Return the same for people."""
+    names = feature_names(model)
+    lines = [
+        ("rows", f"{model.n_samples_:,}"),
+        ("features", f"{len(names)}: {quoted(names)}"),
+        ("target" if len(model.output_names_) == 1 else "targets", quoted(list(model.output_names_))),
+        ("strategy", model.strategy),
+    ]
+    choices = _choices(model)
+    for names, choice in choices:
+        of = f" of {names[0]}" if len(choices) > 1 else ""
+        lines.append((f"choice{of}", _choice_text(choice)))
+        if choice.error == choice.error:
+            text = f"{choice.error:.3g} of the label variance (R2 {1.0 - choice.error:.4f})"
+            lines.append((f"held-out error{of}", text))
+    noise = noise_level(model)
+    for name, level in noise.items():
+        of = f" of {name}" if len(noise) > 1 else ""
+        lines.append((f"noise level{of}", f"{level:.4g} (root mean square of leave-one-out residuals)"))
+    if model.strategy == "query":
+        lines.append(("noise, importance", "known only at queries with this strategy: localegop explain"))
+    return [*lines, *importance_lines(global_importance(model), "mean over the training rows")]
+
+
+def feature_names(model: LocalEGOPRegressor) -> list[str]:
+    """Names of the features, or x0, x1, ... if the model knows none."""
+    unnamed = [f"x{j}" for j in range(model.n_features_in_)]
+    return [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
+
+
+def noise_level(model: LocalEGOPRegressor) -> dict[str, float]:
+    """Root mean square of the leave-one-out residuals by target; empty with the query strategy."""
+    import numpy as np
+
+    residuals = getattr(model, "loo_residuals_", None)
+    if residuals is None:
+        return {}
+    levels = np.sqrt(np.nanmean(residuals.reshape(len(residuals), -1) ** 2, axis=0))
+    return dict(zip(model.output_names_, levels.tolist(), strict=True))
+
+
+def global_importance(model: LocalEGOPRegressor) -> dict[str, float] | None:
+    """Share of each feature in the squared slope, over all training rows; None with the query strategy."""
+    if model.strategy == "query":
+        return None
+    return dict(zip(feature_names(model), model.global_importance().tolist(), strict=True))
+
+
+def importance_lines(importance: dict[str, float] | None, scope: str) -> list[Line]:
+    """Features by falling importance, for people; ``scope`` says of what."""
+    if importance is None:
+        return []
+    order = sorted(importance, key=lambda name: -importance[name])
+    lines = [("  " + one_line(name), f"{importance[name]:.3f}") for name in order[:MOST_IMPORTANT]]
+    rest = [importance[name] for name in order[MOST_IMPORTANT:]]
+    if rest:
+        lines.append((f"  {counted(len(rest), 'other feature')}", f"{sum(rest):.3f}"))
+    return [("importance", f"share of the squared slope, {scope}"), *lines]
+
+
+def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
+    """Return targets and their choice: one for all of them if they share the metric."""
+    if isinstance(model.choice_, tuple):
+        return [([name], choice) for name, choice in zip(model.output_names_, model.choice_, strict=True)]
+    return [(list(model.output_names_), model.choice_)]
+
+
+def _choice_text(choice: Choice) -> str:
+    size = "" if choice.size is None else f", effective size {choice.size:g}"
+    return (
+        f"step {choice.step}{size}, degree {choice.degree}, bends {choice.bends}, ridge {choice.ridge:.1e}"
+    )

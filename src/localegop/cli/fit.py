@@ -1,0 +1,129 @@
+"""``localegop fit``: from a table to a model file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from localegop.cli.columns import choose_roles, told_missing
+from localegop.cli.console import Console, file_size
+from localegop.cli.facts import model_facts, model_lines
+from localegop.cli.files import check_output
+from localegop.cli.parsing import add_jobs, add_report_options, neighbors_or_all, new_command, seed
+from localegop.cli.problems import about, counted
+from localegop.cli.tables import read_table
+from localegop.cli.training import Training
+
+DESCRIPTION = """\
+Fit a model to the rows of a table and write it to a file. All columns but the target are features unless
+--features or --ignore say otherwise; they must be numbers."""
+EXAMPLE = """\
+  localegop fit train.csv --target price --ignore id,street -o price.model
+  localegop fit flow.parquet --target u,v --weight count --drop-missing -o flow.model"""
+
+
+def add_command(subparsers: Any) -> None:
+    """Register the command."""
+    parser = new_command(
+        subparsers,
+        "fit",
+        run,
+        summary="fit a model to a table",
+        description=DESCRIPTION,
+        example=EXAMPLE,
+    )
+    parser.add_argument("table", metavar="TABLE", help="table with a header: .csv, .tsv or .parquet")
+    parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="file to write the model to")
+    columns = parser.add_argument_group("columns (several: separated by commas, or the option again)")
+    columns.add_argument(
+        "--target", metavar="COL", action="append", required=True, help="column to predict; may be several"
+    )
+    columns.add_argument("--weight", metavar="COL", help="weights of rows: 2 counts like a row given twice")
+    features = columns.add_mutually_exclusive_group()
+    features.add_argument("--features", metavar="COLS", action="append", help="use these columns only")
+    features.add_argument("--ignore", metavar="COLS", action="append", help="do not use these columns")
+    _add_method_options(parser)
+    add_report_options(parser)
+
+
+def _add_method_options(parser: argparse.ArgumentParser) -> None:
+    method = parser.add_argument_group("method (nothing needs to be set)")
+    kind = method.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--strategy",
+        choices=("field", "query"),
+        help="learn gradients once (field, the default), or for every query anew (query: slow)",
+    )
+    kind.add_argument(
+        "--paper",
+        action="store_true",
+        help="the settings of the paper, made for features of unit size (slow predictions)",
+    )
+    method.add_argument(
+        "--max-neighbors",
+        type=neighbors_or_all,
+        metavar="N",
+        help="points a center looks at, or 'all'; default 1000 (with --paper all)",
+    )
+    method.add_argument(
+        "--outputs",
+        choices=("shared", "separate"),
+        help="with several targets: one metric for all (shared, the default), or one each",
+    )
+    method.add_argument("--seed", type=seed, metavar="N", help="seed of the held-out rows; default 0")
+    parser.add_argument(
+        "--drop-missing", action="store_true", help="leave out rows with missing values instead of refusing"
+    )
+    add_jobs(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit and write the model."""
+    console = Console(args)
+    target = check_output(args.output, args.table)
+    with console.timed("read"):
+        training = _read(args, console)
+    model = _estimator(args, console)
+    with console.timed("fit"):
+        training.fit(model)
+    with console.timed("write"):
+        model.set_params(verbose=0, n_jobs=None)  # those of this run are no part of the model
+        model.save(target)  # at once or not at all
+    size, left_out = target.stat().st_size, int(training.missing.sum())
+    facts = {"model": args.output, "table": args.table, "rows_left_out": left_out, "bytes": size}
+    lines = [("model", f"{args.output} ({file_size(size)})"), *model_lines(model)]
+    if left_out:
+        lines.insert(2, ("left out", f"{counted(left_out, 'row')} with missing values"))
+    console.report({**facts, **model_facts(model)}, lines)
+    return 0
+
+
+def _read(args: argparse.Namespace, console: Console) -> Training:
+    """Read the table and refuse what cannot be fitted."""
+    table = read_table(args.table)
+    with about(args.table):
+        roles = choose_roles(list(table.columns), args.target, args.weight, args.features, args.ignore)
+        training = Training.from_table(table, roles)
+        if not args.drop_missing:
+            training.refuse_missing()
+        elif training.missing.any():
+            console.note(told_missing(training.missing, "left out"))
+        training.refuse_nothing_to_learn()
+    return training
+
+
+def _estimator(args: argparse.Namespace, console: Console) -> Any:
+    from localegop import LocalEGOPRegressor
+
+    parameters: dict[str, Any] = LocalEGOPRegressor.paper_parameters() if args.paper else {}
+    if args.strategy is not None:
+        parameters["strategy"] = args.strategy
+    if args.max_neighbors is not None:
+        parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
+    if args.outputs is not None:
+        parameters["outputs"] = args.outputs
+    if args.seed is not None:
+        parameters["random_state"] = args.seed
+    if args.drop_missing:
+        parameters["missing"] = "drop"
+    return LocalEGOPRegressor(**parameters, n_jobs=args.jobs, verbose=int(console.progress))

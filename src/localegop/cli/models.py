@@ -1,0 +1,126 @@
+"""Models from files, and tables seen through a model: its features, and rows it can speak about."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localegop.cli.columns import missing_rows, numbers, refuse_missing, told_missing
+from localegop.cli.console import Console
+from localegop.cli.files import check_input, check_output
+from localegop.cli.problems import Problem, about, counted, need, one_line, quoted
+from localegop.cli.tables import check_writable, read_table, write_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localegop import LocalEGOPRegressor
+
+
+@dataclass(frozen=True)
+class Queries:
+    """A model, the table it is asked about, the rows that have all features, and the file to write."""
+
+    model: LocalEGOPRegressor
+    table: Any
+    X: Any  # features of the usable rows, in the model's order: a DataFrame if the model knows names
+    usable: NDArray[np.bool_]
+    target: Path
+    keep: bool
+
+    def refuse_hidden(self, names: Iterable[str]) -> None:
+        """Refuse to keep columns of the table that have the same names as results."""
+        both = [name for name in names if name in self.table.columns]
+        if self.keep and both:
+            raise Problem(f"--keep: TABLE already has columns called {quoted(both)}: rename them")
+
+    def write(self, frame: Any) -> None:
+        """Write the results of the usable rows in their places, and nothing in the others."""
+        whole = {name: "Int64" for name in frame.columns if frame[name].dtype.kind == "i"}
+        frame = frame.astype(whole)  # whole numbers that can be empty
+        frame.index = self.usable.nonzero()[0]
+        frame = frame.reindex(range(len(self.table)))
+        frame.index = self.table.index
+        write_table(need("pandas").concat([self.table, frame], axis=1) if self.keep else frame, self.target)
+
+    def facts(self, args: argparse.Namespace) -> dict[str, Any]:
+        """Tell machines what every command on a model and a table tells."""
+        return {
+            "model": args.model,
+            "table": args.table,
+            "output": args.output,
+            "rows": len(self.table),
+            "rows_left_empty": int((~self.usable).sum()),
+            "targets": list(self.model.output_names_),
+        }
+
+
+def load_model(path: str) -> LocalEGOPRegressor:
+    """Read a model, or say what is wrong with the file."""
+    check_input(path)
+    from localegop import LocalEGOPRegressor
+
+    try:
+        model: LocalEGOPRegressor = LocalEGOPRegressor.load(path)
+    except ValueError as error:
+        text = one_line(error)
+        raise Problem(text if path in text else f"{path}: {text}") from error
+    return model
+
+
+def open_queries(args: argparse.Namespace, console: Console) -> Queries:
+    """Check the output, load the model, read the table and find its usable rows."""
+    check_writable(args.output)
+    target = check_output(args.output, args.model, args.table)
+    with console.timed("load"):
+        model = load_model(args.model)
+        model.n_jobs, model.verbose = args.jobs, int(console.progress)
+    with console.timed("read"):
+        table = read_table(args.table)
+        with about(args.table):
+            names = model_features(model, table, console)
+            values = _features(table, names, args.drop_missing)
+    missing = missing_rows(values)
+    if missing.any():
+        console.note(told_missing(missing, "left empty"))
+    known = list(getattr(model, "feature_names_in_", []))
+    X = need("pandas").DataFrame(values[~missing], columns=known) if known else values[~missing]
+    return Queries(model, table, X, ~missing, target, args.keep)
+
+
+def _features(table: Any, names: list[str], drop_missing: bool) -> NDArray[np.float64]:
+    """Turn the model's features into numbers; NaN, where missing, only if allowed."""
+    values = numbers(table, names, "these are features of the model and must be numbers")
+    if not drop_missing:
+        hint = "fill them in, or leave the results of these rows empty with --drop-missing"
+        refuse_missing(values, names, hint)
+    elif missing_rows(values).all():
+        raise Problem("every row misses a feature of the model: there is nothing to do")
+    return values
+
+
+def model_features(model: LocalEGOPRegressor, table: Any, console: Console) -> list[str]:
+    """Columns of the table that are the model's features, in the order of the model."""
+    columns = list(table.columns)
+    if hasattr(model, "feature_names_in_"):
+        names = [str(name) for name in model.feature_names_in_]
+        absent = [name for name in names if name not in columns]
+        if absent:
+            raise Problem(
+                f"{counted(len(absent), 'feature')} of the model not in the table: {quoted(absent)}. "
+                f"The table has {quoted(columns)}"
+            )
+        return names
+    names = [name for name in columns if name not in model.output_names_]
+    if len(names) != model.n_features_in_:
+        raise Problem(
+            f"the model was fitted to {counted(model.n_features_in_, 'feature')} without names, so the "
+            "table must have as many columns, in their order, beside the target; "
+            f"it has {len(names)}: {quoted(names)}"
+        )
+    console.note("the model was fitted without names of features: columns are taken in their order")
+    return names

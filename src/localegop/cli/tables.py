@@ -1,0 +1,131 @@
+"""Tables: reading and writing CSV and Parquet by the ending of the name, with problems said in one line."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from localegop.cli.files import check_input, replacing
+from localegop.cli.problems import Problem, need, one_line, quoted
+
+Frame = Any  # a pandas DataFrame; pandas is imported only when a table is read
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+
+
+def check_ending(path: str) -> str:
+    """Return the ending that says how a table is written, or refuse it."""
+    ending = Path(path).suffix.lower()
+    if ending not in SEPARATORS and ending not in PARQUET:
+        known = ", ".join((*SEPARATORS, *PARQUET))
+        given = f"the ending {ending!r} is" if ending else "a name without ending is"
+        raise Problem(f"{path}: {given} not one of a table: use {known}")
+    return ending
+
+
+def check_writable(path: str) -> None:
+    """Refuse, before any work is done, a table that could not be written."""
+    if check_ending(path) in PARQUET:
+        need("pyarrow")
+
+
+def read_table(path: str) -> Frame:
+    """Read a table with at least one row and distinct column names."""
+    ending = check_ending(path)
+    check_input(path)
+    pandas = need("pandas")
+    if ending in PARQUET:
+        table = _read_parquet(path, pandas)
+    else:
+        table = _read_csv(path, SEPARATORS[ending], pandas)
+    if len(table) == 0:
+        raise Problem(f"{path}: the table has columns but no rows")
+    return table
+
+
+def write_table(table: Frame, target: Path) -> None:
+    """Write a table at once or not at all; named row labels of Parquet tables are kept."""
+    ending = check_ending(str(target))
+    with replacing(target) as temporary:
+        if ending in PARQUET:
+            table.to_parquet(temporary, engine="pyarrow")
+        else:
+            labels = any(name is not None for name in table.index.names)
+            table.to_csv(temporary, sep=SEPARATORS[ending], index=labels)
+
+
+def _read_parquet(path: str, pandas: Any) -> Frame:
+    need("pyarrow")
+    parquet = need("pyarrow.parquet")
+    try:
+        names = list(parquet.read_schema(path).names)
+        _check_names(path, names)
+        table = pandas.read_parquet(path, engine="pyarrow")
+    except (Problem, MemoryError):
+        raise
+    except Exception as error:  # pyarrow has many kinds of errors for damaged files
+        raise Problem(f"{path}: cannot be read as Parquet: {one_line(error)}") from error
+    table.columns = [str(name) for name in table.columns]
+    return table
+
+
+def _read_csv(path: str, separator: str, pandas: Any) -> Frame:
+    try:
+        names = _header(path, separator)
+        _check_names(path, names)
+        with warnings.catch_warnings():
+            # pandas only warns when it cuts off the ends of lines that are longer than the header
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            table = pandas.read_csv(
+                path,
+                sep=separator,
+                index_col=False,
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+                low_memory=False,
+            )
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Problem(f"{path}: is not text in UTF-8: {one_line(error)}") from error
+    except pandas.errors.ParserWarning as error:
+        raise Problem(f"{path}: lines have more fields than the {len(names)} of the header") from error
+    except pandas.errors.ParserError as error:
+        reason = one_line(error).removeprefix("Error tokenizing data. C error: ")
+        raise Problem(f"{path}: cannot be read as a table: {reason}") from error
+    return table
+
+
+def _header(path: str, separator: str) -> list[str]:
+    """Read the column names as they are written; pandas would rename those that occur twice."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        for names in csv.reader(file, delimiter=separator, skipinitialspace=True):
+            if names:
+                break
+        else:
+            raise Problem(f"{path}: is empty: a header with the column names is needed")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        raise Problem(
+            f"{path}: has one column, {names[0]!r}: fields must be separated by commas (.csv) or "
+            "tabs (.tsv)"
+        )
+    if all(_is_number(name) for name in names) and not all(name.isdigit() for name in names):
+        raise Problem(f"{path}: the first line holds numbers: a header with the column names is needed")
+    return names
+
+
+def _check_names(path: str, names: list[str]) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1 and name]
+    if twice:
+        raise Problem(f"{path}: column names occur more than once: {quoted(twice)}: rename them")
+    if not names:
+        raise Problem(f"{path}: the table has no columns")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

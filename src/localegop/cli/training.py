@@ -1,0 +1,85 @@
+"""What a model is fitted to: the numbers of a table's columns, and the rows that can be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from localegop.cli.columns import COUNTING, Roles, missing_rows, numbers, refuse_missing, row_list
+from localegop.cli.problems import Problem, counted, need, quoted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Training:
+    """Features (n, D), targets (n, K) and weights (n,) with NaN where missing, and what they are called."""
+
+    roles: Roles
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+    @classmethod
+    def from_table(cls, table: Any, roles: Roles) -> Training:
+        """Turn the columns into numbers, or say which are none."""
+        X = numbers(table, roles.features, "use --ignore to leave out columns, or turn them into numbers")
+        y = numbers(table, roles.targets, "a target must be numbers")
+        if roles.weight is None:
+            return cls(roles, X, y, None)
+        weight = numbers(table, [roles.weight], "weights must be numbers")[:, 0]
+        if (weight < 0.0).any():
+            raise Problem(
+                f"weights in {roles.weight!r} are negative: {row_list(weight < 0.0)} ({COUNTING}): "
+                "they must be 0 or more"
+            )
+        return cls(roles, X, y, weight)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Rows in which something is missing."""
+        return missing_rows(self._values)
+
+    @property
+    def _values(self) -> NDArray[np.float64]:
+        import numpy as np
+
+        return np.column_stack([self.X, self.y, *([] if self.weight is None else [self.weight])])
+
+    def refuse_missing(self) -> None:
+        """Say where values are missing, if any are."""
+        weight = [] if self.roles.weight is None else [self.roles.weight]
+        names = [*self.roles.features, *self.roles.targets, *weight]
+        hint = "fill them in, or leave these rows out with --drop-missing"
+        refuse_missing(self._values, names, hint)
+
+    def refuse_nothing_to_learn(self) -> None:
+        """Refuse tables with too few usable rows or with targets that are constant."""
+        import numpy as np
+
+        used = ~self.missing
+        if self.weight is not None:
+            used &= self.weight > 0.0
+        count = int(used.sum())
+        if count < 2:
+            raise Problem(f"at least 2 rows are needed, but {count} of {len(used)} can be used")
+        constant = [name for k, name in enumerate(self.roles.targets) if np.ptp(self.y[used, k]) == 0.0]
+        if constant:
+            raise Problem(
+                f"constant target: {quoted(constant)} is the same in all {counted(count, 'row')}: "
+                "there is nothing to learn"
+            )
+
+    def fit(self, model: Any) -> None:
+        """Fit a model that leaves out rows with missing features or targets; weights here are made 0."""
+        import numpy as np
+
+        frames = need("pandas").DataFrame
+        labels = frames(self.y, columns=self.roles.targets)
+        model.fit(
+            frames(self.X, columns=self.roles.features),
+            labels if len(self.roles.targets) > 1 else labels[self.roles.targets[0]],
+            sample_weight=None if self.weight is None else np.where(self.missing, 0.0, self.weight),
+        )

@@ -1,0 +1,22 @@
+"""Pictures of local fits, in the manner of scikit-learn's displays.
+
+A display is made of computed arrays; ``from_estimator`` and ``from_fits`` compute them once, ``plot`` draws
+them, keeps what it drew as attributes with a trailing underscore, and may be called again. Needs
+matplotlib, the extra ``plot``.
+"""
+
+from localegop.displays._calibration import CalibrationDisplay
+from localegop.displays._image import ImageLocalizationDisplay
+from localegop.displays._importance import ImportanceDisplay
+from localegop.displays._localization import LocalizationDisplay
+from localegop.displays._spectrum import SpectrumDisplay
+from localegop.displays._trace import TraceDisplay
+
+__all__ = [
+    "CalibrationDisplay",
+    "ImageLocalizationDisplay",
+    "ImportanceDisplay",
+    "LocalizationDisplay",
+    "SpectrumDisplay",
+    "TraceDisplay",
+]

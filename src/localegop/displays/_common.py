@@ -1,0 +1,168 @@
+"""What the displays share: matplotlib when it is needed, colors, and checks of what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from localegop.results import LocalFits, Neighbors
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's colors, distinguishable without color vision.
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+)
+COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
+
+
+def pyplot() -> Any:
+    """Import matplotlib's pyplot, or say which extra brings it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("displays draw with matplotlib: pip install 'localegop[plot]'") from error
+    return plt
+
+
+def axes_for(ax: Axes | None, figsize: tuple[float, float]) -> Any:
+    """Return the axes given, or those of a new figure."""
+    plt = pyplot()
+    if ax is None:
+        return plt.subplots(figsize=figsize, layout="constrained")[1]
+    return check_axes(ax)
+
+
+def check_axes(ax: Any) -> Any:
+    """Return axes that are matplotlib's."""
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax must be a matplotlib Axes, or None for a new figure, got {type(ax).__name__}")
+    return ax
+
+
+def legend_above(ax: Any, handles: Sequence[Any], columns: int = 3) -> Any:
+    """Put a legend above the axes, where it covers no data."""
+    return ax.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2,
+        ncols=columns,
+        frameon=False,
+        handlelength=1.6,
+        columnspacing=1.4,
+        fontsize="small",
+    )
+
+
+def percent(share: float) -> str:
+    """Say a share without pretending that little is nothing."""
+    if 0.0 < share < 0.01:
+        return "under 1 %"
+    return "over 99 %" if 0.99 < share < 1.0 else f"{100.0 * share:.0f} %"
+
+
+def numbers(name: str, given: ArrayLike, shape: Sequence[int | None], *, finite: bool = True) -> Array:
+    """Array of floats of that shape, where None stands for any length."""
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, but {error}") from error
+    fits = array.ndim == len(shape) and all(
+        want in (None, have) for want, have in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
+    if finite and not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be finite, but has {np.count_nonzero(~np.isfinite(array))} NaN or inf"
+        )
+    return array
+
+
+def check_index(index: Any, fits: LocalFits) -> int:
+    """Return the number of a query."""
+    if not isinstance(index, Integral) or isinstance(index, bool) or not 0 <= int(index) < len(fits):
+        raise ValueError(
+            f"index must be an integer from 0 to {len(fits) - 1}, as there are {len(fits)} queries, "
+            f"got {index!r}"
+        )
+    return int(index)
+
+
+def position(what: str, given: Any, names: Sequence[str]) -> int:
+    """Return the number of a feature or output that is given by number or by name."""
+    if isinstance(given, str) and given in names:
+        return list(names).index(given)
+    if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= int(given) < len(names):
+        return int(given)
+    raise ValueError(
+        f"{what} must be one of {listed(names)}, or a number from 0 to {len(names) - 1}, got {given!r}"
+    )
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Join names for a message, not too many."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def output_number(output: Any, names: Sequence[str]) -> int:
+    """Return the number of an output, which must be chosen if there are several."""
+    if output is not None:
+        return position("output", output, names)
+    if len(names) > 1:
+        raise ValueError(
+            f"there are {len(names)} outputs, {listed(names)}: choose one with output=..., a name or number"
+        )
+    return 0
+
+
+def one_output(fits: LocalFits, output: int | str | None) -> LocalFits:
+    """Return the fits of one output."""
+    return fits.output(output_number(output, fits.output_names))
+
+
+def neighbors_of(fits: LocalFits, query: int, rows: int) -> Neighbors:
+    """Neighbors of a query among the rows given to ``fit``, of which there must be enough."""
+    near = fits.neighbors(query)
+    last = int(np.max(near.index, initial=-1))
+    if last >= rows:
+        raise ValueError(
+            f"X has {rows} rows, but row {last} is a neighbor of query {query}: give X as it was for fit"
+        )
+    return near
+
+
+def check_rows(estimator: Any, rows: int) -> None:
+    """Refuse X that cannot be the one given to ``fit``."""
+    fitted = getattr(estimator, "n_samples_", rows)
+    if fitted != rows:
+        raise ValueError(
+            f"X has {rows} rows, but the estimator was fitted to {fitted}: give X as it was for fit"
+        )
+
+
+def localized(estimator: Any, X: Any, *, trace: bool = False) -> LocalFits:
+    """Local fits of a fitted estimator."""
+    if not hasattr(estimator, "localize"):
+        raise TypeError(
+            f"estimator must be a fitted LocalEGOPRegressor, got {type(estimator).__name__}; of a pipeline "
+            "give its last step, and X as the steps before transform it"
+        )
+    fits: LocalFits = estimator.localize(X, trace=trace)
+    return fits
