@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test lint types unit package docs clean
+.PHONY: help demo test lint types unit networks package docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
 	@echo "make test      lint, types and tests"
+	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
 	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make clean     remove .venv and everything built"
@@ -37,6 +38,12 @@ types: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 tests src/localegop
+
+# Pinned: a range would take the newest build, with gigabytes for graphics cards.
+TORCH ?= torch==2.13.0
+networks: $(STAMP)
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[paper]'
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -23,7 +23,8 @@ def covered(X, y, train, test):
 
 
 def report(table, what, inside, bar=0.03):
-    print(f"<!-- {what}: {dict(zip(COVERAGES.tolist(), inside.mean(axis=0).round(3), strict=True))} -->")
+    found = ", ".join(f"{c:g}: {v:.3f}" for c, v in zip(COVERAGES, inside.mean(axis=0), strict=True))
+    print(f"<!-- {what}: {found} -->")
     largest = np.abs(inside.mean(axis=0) - COVERAGES).max()
     table.add(f"coverage, {what} ({len(inside)} rows): largest departure", largest, bar)
 

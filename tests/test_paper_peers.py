@@ -1,0 +1,149 @@
+"""Peers: kernel methods against brute force, and what every entry promises."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.kernel_ridge import KernelRidge
+
+from localegop.datasets import make_helix
+from localegop.paper import _peers
+from localegop.paper._kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
+from localegop.paper._peers import PEERS, Peer, make_peer
+
+
+def helix(n, D=3, seed=0):
+    X, y = make_helix(n, D, noise=0.1, random_state=seed)
+    return X + 5.0, y - 7.0
+
+
+def nadaraya_watson(X, y, queries, bandwidth):
+    weights = np.exp(-cdist(queries, X, "sqeuclidean") / (2 * bandwidth**2))
+    return weights @ y / weights.sum(axis=1)
+
+
+def test_nadaraya_watson_is_the_weighted_mean_with_the_best_bandwidth():
+    X, y = helix(150)
+    model = NadarayaWatson().fit(X, y)
+    Z, queries = X / model.scale_, X[:7] + 0.05
+    expected = nadaraya_watson(Z, y, queries / model.scale_, model.bandwidth_)
+    np.testing.assert_allclose(model.predict(queries), expected, rtol=1e-9)
+
+    def loo(bandwidth, Z):
+        left_out = [
+            nadaraya_watson(np.delete(Z, i, 0), np.delete(y, i), Z[[i]], bandwidth)[0]
+            for i in range(len(Z))
+        ]
+        return np.mean((np.array(left_out) - y) ** 2)
+
+    assert model.loo_error_ == pytest.approx(loo(model.bandwidth_, Z), rel=1e-9)
+    for scaled in (X, X / X.std(axis=0)):
+        for factor in (0.5, 0.8, 1.25, 2.0):
+            assert loo(factor * model.bandwidth_, scaled) >= 0.999 * model.loo_error_
+
+
+def test_nadaraya_watson_far_from_all_points_takes_the_nearest():
+    X, y = helix(100)
+    far = X[[0]] + 1e6
+    assert np.isfinite(NadarayaWatson().fit(X, y).predict(far)).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace"])
+def test_kernel_ridge_solves_the_usual_equations(kernel):
+    X, y = helix(120)
+    model = TunedKernelRidge(kernel).fit(X, y)
+    Z, queries = X / model.scale_, X[:5] + 0.03
+
+    def gram(A, B):
+        d = cdist(A, B)
+        return np.exp(-(d**2) / (2 * model.length_**2)) if kernel == "rbf" else np.exp(-d / model.length_)
+
+    labels = (y - y.mean()) / y.std()
+    direct = KernelRidge(kernel="precomputed", alpha=model.ridge_).fit(gram(Z, Z), labels)
+    expected = y.mean() + y.std() * direct.predict(gram(queries / model.scale_, Z))
+    np.testing.assert_allclose(model.predict(queries), expected, rtol=1e-5)
+
+    residuals = []
+    for i in range(len(Z)):
+        rest = np.arange(len(Z)) != i
+        without = KernelRidge(kernel="precomputed", alpha=model.ridge_).fit(
+            gram(Z[rest], Z[rest]), labels[rest]
+        )
+        residuals.append(labels[i] - without.predict(gram(Z[[i]], Z[rest]))[0])
+    assert model.loo_error_ == pytest.approx(np.mean(np.square(residuals)), rel=1e-4)
+
+
+@pytest.mark.parametrize("method", [NadarayaWatson, TunedKernelRidge])
+def test_units_are_chosen(method):
+    X, y = helix(200)
+    noise = 1000.0 * np.random.default_rng(0).standard_normal((200, 1))
+    assert method().fit(np.hstack([X, noise]), y).scale_[-1] > 100.0
+
+
+def test_unknown_kernels_are_refused():
+    X, y = helix(30)
+    with pytest.raises(ValueError, match="'rbf' or 'laplace', got 'cosine'"):
+        TunedKernelRidge("cosine").fit(X, y)
+
+
+def test_constant_labels_and_repeated_rows_are_no_problem():
+    X, _ = helix(40)
+    for name in ("nadaraya_watson", "kernel_ridge", "kernel_ridge_laplace", "boosting"):
+        values = make_peer(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
+        np.testing.assert_allclose(values, 3.0, rtol=1e-6)
+
+
+def test_some_rows_are_distinct_and_depend_on_the_seed_only():
+    rows = some_rows(100, 30, 5)
+    assert len(np.unique(rows)) == 30
+    np.testing.assert_array_equal(rows, some_rows(100, 30, 5))
+    np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_every_peer_learns_and_repeats_itself(name):
+    if not PEERS[name].available:
+        pytest.skip(f"{name} needs {PEERS[name].module}: pip install 'localegop[{PEERS[name].extra}]'")
+    X, y = helix(400)
+    models = [make_peer(name, tuning_rows=150, random_state=3).fit(X[:300], y[:300]) for _ in range(2)]
+    first, second = (model.predict(X[300:]) for model in models)
+    np.testing.assert_array_equal(first, second)
+    assert np.mean((first - y[300:]) ** 2) < 0.2 * y.var()
+
+
+def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
+    torch = pytest.importorskip("torch", reason="torch is missing: pip install 'localegop[paper]'")
+    pytest.importorskip("xrfm", reason="xrfm is missing: pip install 'localegop[paper]'")
+    X, y = helix(80)
+
+    def states():
+        numpy = np.random.get_state()[1].tolist()  # noqa: NPY002
+        return random.getstate(), numpy, torch.get_rng_state().tolist(), torch.get_num_threads()
+
+    before = states()
+    make_peer("xrfm", threads=1).fit(X, y).predict(X)
+    assert states() == before
+
+
+def test_names_and_extras_are_told(monkeypatch):
+    with pytest.raises(ValueError, match="no method is called 'xgb'; there are nadaraya_watson, "):
+        make_peer("xgb")
+    absent = Peer("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
+    monkeypatch.setitem(_peers.PEERS, "absent", absent)
+    with pytest.raises(ImportError, match=r"Absent needs no_such_module: pip install 'localegop\[bench\]'"):
+        make_peer("absent")
+
+
+def test_peers_and_experiments_come_without_torch_and_matplotlib():
+    code = (
+        "import sys\n"
+        "import localegop.paper.networks, localegop.paper.dimensions, localegop.paper.malonaldehyde\n"
+        "import localegop.paper._transformer\n"
+        "heavy = {'torch', 'xrfm', 'matplotlib', 'rtdl_revisiting_models'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
