@@ -18,7 +18,16 @@ from localegop.local_regression import LocalData
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, isotropic
 from localegop.schedules import EffectiveSampleSize
-from localegop.selection import Menu, _allowed, _errors, bends_for, folds, pick, sizes_for, values_by_step
+from localegop.selection import (
+    Menu,
+    _allowed,
+    bends_for,
+    errors_without,
+    folds,
+    pick,
+    sizes_for,
+    values_by_step,
+)
 from localegop.strategies import GradientField, _FieldLearner
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
@@ -92,9 +101,8 @@ def compare(name, X, y, queries, truth):
         ]
     )
     parts = folds(data.n, np.random.default_rng(0))
-    lists = data.candidates(data.rows)
     held_out = np.concatenate(
-        [_errors(data, lists, rules, menu, RIDGES, part, SILENT) for part in parts], axis=-1
+        [errors_without(data, rules, menu, RIDGES, part, SILENT)[0] for part in parts], axis=-1
     )
 
     chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)

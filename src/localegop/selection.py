@@ -113,25 +113,41 @@ def choose(
     """
     if menu.settled or data.n < 2 * N_FOLDS:
         return menu.only(), []
-    candidates = data.own_candidates() if axes is None else None
-    errors, shares, fields = [], [], []
+    errors, fields = [], []
     for k, held_out in enumerate(held_out_sets):
-        rest = np.setdiff1d(np.arange(data.n), held_out)
-        part, centers = data.subset(rest), data.rows[held_out]
-        if axes is None:
-            # The lists of the whole without the held-out points: a little shorter, but no second search.
-            own = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
-            lists = part.filled(centers, candidates and candidates.restricted(held_out, rest, data.n))
-        else:
-            part, centers = part.turned(axes[k]), turned(centers, axes[k])
-            own, lists = part.candidates(part.rows), part.candidates(centers)
-        field = GradientField(part, rules, gradient_ridges)
-        field.learn(max(menu.steps), own, progress)
-        errors.append(_errors(field, centers, data.labels[held_out], lists, menu, progress))
-        shares.append(data.share[held_out])
+        found, field = errors_without(
+            data, rules, menu, gradient_ridges, held_out, progress, None if axes is None else axes[k]
+        )
+        errors.append(found)
         fields.append(field)
+    share = np.concatenate([data.share[held_out] for held_out in held_out_sets])
     dimension = max(field.data.dimension for field in fields)
-    return pick(menu, np.concatenate(errors, axis=-1), np.concatenate(shares), dimension), fields
+    return pick(menu, np.concatenate(errors, axis=-1), share, dimension), fields
+
+
+def errors_without(
+    data: LocalData,
+    rules: Rules,
+    menu: Menu,
+    gradient_ridges: tuple[float, ...],
+    held_out: NDArray[np.intp],
+    progress: Progress,
+    axes: Array | None = None,
+) -> tuple[Array, GradientField]:
+    """Squared errors (step, size, bends, ridge, point) at points held out, and the field without them."""
+    rest = np.setdiff1d(np.arange(data.n), held_out)
+    part, centers = data.subset(rest), data.rows[held_out]
+    if axes is None:
+        # The lists of the whole without the held-out points: a little shorter, but no second search.
+        candidates = data.own_candidates()
+        own = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
+        lists = part.filled(centers, candidates and candidates.restricted(held_out, rest, data.n))
+    else:
+        part, centers = part.turned(axes), turned(centers, axes)
+        own, lists = part.candidates(part.rows), part.candidates(centers)
+    field = GradientField(part, rules, gradient_ridges)
+    field.learn(max(menu.steps), own, progress)
+    return _errors(field, centers, data.labels[held_out], lists, menu, progress), field
 
 
 def cost(n: int, menu: Menu) -> float:

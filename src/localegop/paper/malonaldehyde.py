@@ -90,7 +90,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "cases": _with_replicates(
             _cases(_BOTH, list(TORSIONS), **_EVERY), {"local_egop": 3, "nadaraya_watson": 3}
         ),
-        "n_test": {"default": 500, "local_egop_query": 200, "paper_egop": 50},
+        "n_test": {"default": 500, "local_egop_query": 100, "paper_egop": 50},
         "tuning_rows": 1000,
         "n_map": 6000,
         "n_helix": 1500,

@@ -63,7 +63,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "sizes": [500, 1400, 4000],
         "replicates": 3,
         "n_test_paper": 100,
-        "grids": {"relu": _MIDDLE, "gelu": _MIDDLE, "multi_index": _MIDDLE, "wide": {"widths": [8192]}},
+        "grids": {"relu": _MIDDLE, "gelu": _MIDDLE, "multi_index": _MIDDLE, "wide": {"widths": [4096]}},
         "max_epochs": 400,
         "tuning_rows": 1000,
     },
