@@ -167,7 +167,7 @@ def test_dimensions_say_where_slopes_differ():
 
 
 def network_tables(errors):
-    rows = {"n": 4000, "rep": 0, "n_test": 500, "chosen": ""}
+    rows = {"n": max(networks.PARAMETERS["quick"]["sizes"]), "rep": 0, "n_test": 500, "chosen": ""}
     return {
         method: table_of_rows([{"method": method, **rows, "mse": 2 * error, "best_test_mse": error}])
         for method, error in errors.items()
