@@ -23,9 +23,8 @@ from localegop.strategies import GradientField
 Array = NDArray[np.float64]
 
 SIZES = tuple(15.0 * 2**k for k in range(7))  # 15 .. 960
-MANY_POINTS = 5000  # above this, one fold of at most HELD_OUT points instead of N_FOLDS
 N_FOLDS = 5
-HELD_OUT = 1000
+HELD_OUT = 1000  # points to choose by: fewer folds are learned where fewer hold as many
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 STANDARD_ERRORS = 1.0
 
@@ -92,10 +91,13 @@ def bends_for(dimension: int) -> tuple[int, ...]:
 
 def folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Draw the sets of points to hold out, one after the other."""
-    order = rng.permutation(n)
-    if n > MANY_POINTS:
-        return [np.sort(order[: min(n // N_FOLDS, HELD_OUT)])]
-    return [np.sort(part) for part in np.array_split(order, N_FOLDS)]
+    parts = np.array_split(rng.permutation(n), N_FOLDS)
+    return [np.sort(part[:HELD_OUT]) for part in parts[: n_folds(n)]]
+
+
+def n_folds(n: int) -> int:
+    """How many folds hold out enough of n points."""
+    return min(N_FOLDS, -(-N_FOLDS * HELD_OUT // n))
 
 
 def choose(
@@ -154,9 +156,8 @@ def cost(n: int, menu: Menu) -> float:
     """Work of :func:`choose` in passes over one point, for a progress bar."""
     if menu.settled or n < 2 * N_FOLDS:
         return 0.0
-    held_out = min(n // N_FOLDS, HELD_OUT) if n > MANY_POINTS else n
-    passes = 1 if n > MANY_POINTS else N_FOLDS - 1
-    return 2.0 * max(menu.steps) * passes * n + 2.0 * len(menu.steps) * held_out
+    held_out = min(n // N_FOLDS, HELD_OUT)
+    return 2.0 * n_folds(n) * (max(menu.steps) * (n - held_out) + len(menu.steps) * held_out)
 
 
 def _errors(
