@@ -160,10 +160,33 @@ def test_dimensions_say_where_slopes_differ():
     even, odd = dimensions.findings(tables, parameters)
     assert even.agrees == "in part" and "not so for D = 4 and 10; 6 and 10" in even.ours
     assert odd.agrees == "yes"
+    vague = {str(D): power_laws((-1.0, -3.0), setting="field", D=D) for D in (4, 6)}
+    (finding,) = dimensions.findings(vague, parameters)
+    assert finding.agrees == "in part" and "too large to tell" in finding.ours
     assert dimensions.draw(tables, parameters)["dimensions"].axes
     late = {**parameters, "settings": {"field": {**parameters["settings"]["field"], "slope_from": 40}}}
     assert list(dimensions.slopes(tables["4"], "field", late)) == [4]
     assert list(dimensions.slopes(tables["10"], "field", late)) == []
+
+
+def test_dimensions_tell_when_the_verdict_hangs_on_the_range():
+    def bent(D, early):  # early slope up to n = 800, then -2
+        exponents = {200: early, 400: early, 800: 0.0, 1600: -2.0, 3200: -4.0}
+        return table_of_rows(
+            {"setting": "field", "D": D, "n": n, "rep": rep, "mse": 2.0**e * (1 + 0.01 * rep * np.log(n))}
+            for rep in range(2)
+            for n, e in (
+                (n, e if n >= 800 else 2 * -early * np.log2(800 / n)) for n, e in exponents.items()
+            )
+        )
+
+    settings = {"field": {"sizes": [200, 400, 800, 1600, 3200], "n_test": 9, "slope_from": 200}}
+    parameters = {"dimensions": [4, 6], "replicates": 2, "settings": settings}
+    tables = {"4": bent(4, -1.0), "6": bent(6, -3.0)}
+    (finding,) = dimensions.findings(tables, parameters)
+    assert finding.agrees == "in part"
+    late, everywhere = finding.ours.split("over all n")
+    assert "all pairs agree" in late and "not so for D = 4 and 6" in everywhere
 
 
 def network_tables(errors):

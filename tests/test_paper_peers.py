@@ -76,6 +76,20 @@ def test_kernel_ridge_solves_the_usual_equations(kernel):
     assert model.loo_error_ == pytest.approx(np.mean(np.square(residuals)), rel=1e-4)
 
 
+def test_the_ridge_is_chosen_with_more_rows_than_the_length():
+    X, y = make_helix(300, 3, random_state=0)
+    model = TunedKernelRidge(tuning_rows=40).fit(X, y)
+    labels = (y - y.mean()) / y.std()
+    gram = np.exp(-cdist(X / model.scale_, X / model.scale_, "sqeuclidean") / (2 * model.length_**2))
+
+    def loo(ridge):
+        inverse = np.linalg.inv(gram + ridge * np.eye(len(X)))
+        return np.mean((inverse @ labels / np.diag(inverse)) ** 2)
+
+    assert model.loo_error_ == pytest.approx(loo(model.ridge_), rel=1e-3)
+    assert all(loo(factor * model.ridge_) >= 0.999 * model.loo_error_ for factor in (0.1, 10.0, 100.0))
+
+
 @pytest.mark.parametrize("method", [NadarayaWatson, TunedKernelRidge])
 def test_units_are_chosen(method):
     X, y = helix(200)

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 1000
 _MANY_ROWS = 2000
+_RIDGE_ROWS = 2000
 _RIDGES = 10.0 ** np.arange(-10, 1)
 _LENGTHS = np.geomspace(0.1, 30.0, 8)  # in units of the median distance
 
@@ -102,7 +103,8 @@ class TunedKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : {"rbf", "laplace"}, default="rbf"
         exp(-d^2 / (2 l^2)) or exp(-d / l) of the Euclidean distance d.
     tuning_rows : int, default=1500
-        Most rows used to choose length l and ridge, each left out once; the final fit takes all.
+        Most rows used to choose length l and units, each left out once. The ridge, whose best value
+        depends on the number of rows, is then chosen with up to 2,000; the final fit takes all.
     random_state : int, default=0
         Seed of the choice of these rows.
     threads : int, default=1
@@ -146,6 +148,9 @@ class TunedKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with threadpool_limits(useful_threads(len(rows), self.threads)):
             for scale in scales(points):
                 self._tune(points[rows] / scale, labels[rows], scale)
+        more = some_rows(len(points), max(self.tuning_rows, _RIDGE_ROWS), self.random_state)
+        if len(more) > len(rows):
+            self._choose_ridge(points[more] / self.scale_, labels[more])
         self._points = points / self.scale_
         with threadpool_limits(useful_threads(len(points), self.threads)):
             self._coefficients = self._solve(labels)
@@ -169,6 +174,12 @@ class TunedKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         step = (_LENGTHS[1] / _LENGTHS[0]) ** 0.5
         for length in (best / step, best * step):
             self._loo(squared, labels, length, scale)
+
+    def _choose_ridge(self, points: Array, labels: Array) -> None:
+        """Choose the ridge again, for the length found, from more rows."""
+        self.loo_error_ = np.inf
+        with threadpool_limits(useful_threads(len(points), self.threads)):
+            self._loo(squared_distances(points, points), labels, self.length_, self.scale_)
 
     def _loo(self, squared: Array, labels: Array, length: float, scale: Array) -> float:
         """Least leave-one-out error over all ridges, from one eigendecomposition."""
