@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop import kriging
+from localegop.final import final_fit
+from localegop.local_regression import turned
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
-from localegop.selection import N_FOLDS, Menu, choose, cost, folds
+from localegop.selection import N_FOLDS, Choice, Menu, choose, cost, folds
 from localegop.setup import Settings, menu_for
 from localegop.slopes import axes_from, first_axes, global_agop
 from localegop.strategies import GradientField
@@ -44,7 +47,9 @@ def fitted(rows: DistinctRows, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        return learned(_best(_attempts(model, progress)).model, progress)
+        best = _best(_attempts(model, progress))
+        choice = _final_choice(model, best, progress)
+        return learned(replace(best.model, choice=choice), progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
@@ -60,6 +65,27 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(parts, agops, strict=True)]
     whole = axes_from(base.data, np.mean(agops, axis=0), leave_out=True)
     return [first, _attempt_in_axes(base, whole, axes, progress)]
+
+
+def _final_choice(base: Model, attempt: Attempt, progress: Progress) -> Choice:
+    """Let kriging compete with the polynomial fit of an attempt, or replace it, as the settings say."""
+    settings, choice = base.settings, attempt.model.choice
+    if not _may_krige(settings):
+        return choice
+    if settings.final == "kriging":
+        choice = replace(choice, error=np.inf)
+    if not attempt.fields:  # too few points to choose by
+        return choice if settings.final == "auto" else kriging.unchosen(choice.step, base.data.reachable)
+    held_out = []
+    for k, (out, field) in enumerate(zip(_folds(base), attempt.fields, strict=True)):
+        rows = base.data.rows[out]
+        centers = turned(rows, attempt.axes[k]) if attempt.axes else rows
+        held_out.append(kriging.HeldOut(field, centers, base.data.labels[out], base.data.share[out]))
+    return kriging.chosen(held_out, kriging.steps_near(choice.step, _menu(base).steps), choice, progress)
+
+
+def _may_krige(settings: Settings) -> bool:
+    return settings.final == "kriging" or (settings.final == "auto" and settings.degree == "auto")
 
 
 def _best(attempts: list[Attempt]) -> Attempt:
@@ -85,15 +111,23 @@ def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
     """AGOP over all data, from gradients of the chosen fit at some points of a fold's field."""
     data = field.data
     here, gradients = some_points(data), []
-    in_fold = replace(model, data=data)
     for rows in data.chunks(len(here), 16 * data.dimension**2 + 64 * data.reachable):
         centers = data.rows[here[rows]]
         candidates = data.candidates(centers)
         recursion = field.follow(centers, candidates, here[rows])
         for _ in range(model.choice.step):
             recursion.advance()
-        batch = in_fold.final(centers, recursion.shape, candidates, left_out=here[rows], full=True)
-        gradients.append(batch.gradient[:, 0, 0, 0])
+        fit = final_fit(
+            data,
+            model.rules,
+            model.choice,
+            centers,
+            recursion.shape,
+            candidates,
+            left_out=here[rows],
+            full=True,
+        )
+        gradients.append(fit.gradient)
     return global_agop(axes, np.concatenate(gradients), data.share[here])
 
 
@@ -116,7 +150,7 @@ def _work(model: Model) -> float:
     menu, n = _menu(model), model.data.n
     attempts = 2.0 if _starts_from_slopes(model) else 1.0
     work: float = attempts * cost(n, menu) + 2.0 * (max(menu.steps) + 1.0) * n
-    return work
+    return work + (kriging.work(n, menu.steps) if _may_krige(model.settings) else 0.0)
 
 
 def _folds(model: Model) -> list[NDArray[np.intp]]:
@@ -134,10 +168,20 @@ def learned(model: Model, progress: Progress) -> Model:
     for rows in data.chunks(data.n, 8 * data.dimension**2):
         part = None if candidates is None else candidates[rows]
         out = np.arange(rows.start, rows.stop)
-        batch = model.final(data.rows[rows], shapes[rows], part, left_out=out, spread=True, full=True)
-        residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
-        factors[rows] = batch.variance_factor[:, 0, 0, 0]
-        gradients[rows] = batch.gradient[:, 0, 0, 0]
+        fit = final_fit(
+            data,
+            model.rules,
+            model.choice,
+            data.rows[rows],
+            shapes[rows],
+            part,
+            left_out=out,
+            spread=True,
+            full=True,
+        )
+        residuals[rows] = data.labels[rows] - fit.value
+        factors[rows] = fit.variance_factor
+        gradients[rows] = fit.gradient
         progress.advance(rows.stop - rows.start)
     after = Aftermath(residuals, noise_variances(residuals, factors), gradients)
     noise = np.empty_like(residuals)

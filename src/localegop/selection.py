@@ -46,6 +46,8 @@ class Choice:
     ridge : float
     error : float
         In units of the label variance; NaN if there was nothing to choose.
+    length : float or None
+        Correlation length of kriging, in units of the width of the neighborhood; None for a polynomial fit.
     """
 
     step: int
@@ -54,6 +56,7 @@ class Choice:
     bends: int
     ridge: float
     error: float = np.nan
+    length: float | None = None
 
 
 @dataclass(frozen=True)

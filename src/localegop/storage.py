@@ -33,7 +33,7 @@ from localegop.units import Units
 
 Array = NDArray[np.float64]
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "localegop_header"
 CHECKSUM = 64  # hexadecimal digits of SHA-256
 SCHEDULES = {kind.__name__: kind for kind in (PowerLaw, Geometric, EffectiveSampleSize)}
@@ -190,6 +190,8 @@ def unpack(
     _require(
         choice.degree in (0, 1) and 0 <= choice.bends <= r and choice.step >= 0, "an impossible choice"
     )
+    if choice.length is not None:
+        _require(choice.length > 0.0 and choice.size is not None, "kriging without a length or size")
     if header["field"]:
         model.field = GradientField(data, rules, settings.ridges)
         for t in range(int(header["steps"])):
