@@ -10,9 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
 from localegop.datasets import make_helix
-from localegop.paper import _peers
-from localegop.paper._kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
-from localegop.paper._peers import PEERS, Peer, make_peer
+from localegop.peers import METHODS, PEERS, Method, make_method
+from localegop.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
 
 
 def helix(n, D=3, seed=0):
@@ -106,7 +105,7 @@ def test_unknown_kernels_are_refused():
 def test_constant_labels_and_repeated_rows_are_no_problem():
     X, _ = helix(40)
     for name in ("nadaraya_watson", "kernel_ridge", "kernel_ridge_laplace", "boosting"):
-        values = make_peer(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
+        values = make_method(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
         np.testing.assert_allclose(values, 3.0, rtol=1e-6)
 
 
@@ -122,7 +121,7 @@ def test_every_peer_learns_and_repeats_itself(name):
     if not PEERS[name].available:
         pytest.skip(f"{name} needs {PEERS[name].module}: pip install 'localegop[{PEERS[name].extra}]'")
     X, y = helix(400)
-    models = [make_peer(name, tuning_rows=150, random_state=3).fit(X[:300], y[:300]) for _ in range(2)]
+    models = [make_method(name, tuning_rows=150, random_state=3).fit(X[:300], y[:300]) for _ in range(2)]
     first, second = (model.predict(X[300:]) for model in models)
     np.testing.assert_array_equal(first, second)
     assert np.mean((first - y[300:]) ** 2) < 0.2 * y.var()
@@ -138,17 +137,17 @@ def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
         return random.getstate(), numpy, torch.get_rng_state().tolist(), torch.get_num_threads()
 
     before = states()
-    make_peer("xrfm", threads=1).fit(X, y).predict(X)
+    make_method("xrfm", threads=1).fit(X, y).predict(X)
     assert states() == before
 
 
 def test_names_and_extras_are_told(monkeypatch):
-    with pytest.raises(ValueError, match="no method is called 'xgb'; there are nadaraya_watson, "):
-        make_peer("xgb")
-    absent = Peer("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
-    monkeypatch.setitem(_peers.PEERS, "absent", absent)
+    with pytest.raises(ValueError, match="no method is called 'xgb'; there are local_egop, "):
+        make_method("xgb")
+    absent = Method("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
+    monkeypatch.setitem(METHODS, "absent", absent)
     with pytest.raises(ImportError, match=r"Absent needs no_such_module: pip install 'localegop\[bench\]'"):
-        make_peer("absent")
+        make_method("absent")
 
 
 def test_peers_and_experiments_come_without_torch_and_matplotlib():

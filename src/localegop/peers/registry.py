@@ -1,0 +1,135 @@
+"""Regression methods as entries: Local EGOP in three settings, and the peers it is compared with.
+
+Each peer is tuned on its training rows the way its users would. To add a method, add an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from localegop.peers.kernel_methods import NadarayaWatson, TunedKernelRidge
+from localegop.peers.recursive_features import TunedRecursiveFeatureMachine
+from localegop.peers.trees import TunedBoosting
+from localegop.regressor import LocalEGOPRegressor
+
+
+@dataclass(frozen=True)
+class Method:
+    """A regression method.
+
+    Parameters
+    ----------
+    label : str
+        For tables and legends.
+    tuning : str
+        What is chosen, and how.
+    make : callable
+        (tuning_rows, random_state, threads) -> estimator.
+    module, extra : str
+        Optional module that it needs, and the extra of localegop that brings it; empty if there is none.
+    """
+
+    label: str
+    tuning: str
+    make: Callable[[int, int, int], Any]
+    module: str = ""
+    extra: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether its module is installed."""
+        return not self.module or find_spec(self.module) is not None
+
+
+def _local_egop(**options: Any) -> Callable[[int, int, int], Any]:
+    return lambda rows, seed, threads: LocalEGOPRegressor(**options, random_state=seed, n_jobs=threads)
+
+
+def _tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int, int], Any]:
+    return lambda rows, seed, threads: kind(
+        *arguments, tuning_rows=rows, random_state=seed, threads=threads
+    )
+
+
+OURS = {
+    "local_egop": Method(
+        "Local EGOP",
+        "nothing by hand: units, steps, size, degree and ridge at held-out points",
+        _local_egop(),
+    ),
+    "local_egop_query": Method(
+        "Local EGOP, query strategy",
+        "ridge at points left out; every query chooses its step",
+        _local_egop(strategy="query"),
+    ),
+    "paper_egop": Method(
+        "Local EGOP, paper's settings",
+        "none: the paper's schedule and ridge",
+        _local_egop(**LocalEGOPRegressor.paper_parameters()),
+    ),
+}
+
+PEERS = {
+    "nadaraya_watson": Method(
+        "Nadaraya-Watson", "one Gaussian bandwidth, leave-one-out", _tuned(NadarayaWatson)
+    ),
+    "local_linear": Method(
+        "local linear, isotropic",
+        "effective neighborhood size and ridge, leave-one-out (Local EGOP without its recursion)",
+        _local_egop(n_iter=0, degree=1),
+    ),
+    "kernel_ridge": Method(
+        "kernel ridge, Gaussian", "length and ridge, leave-one-out", _tuned(TunedKernelRidge, "rbf")
+    ),
+    "kernel_ridge_laplace": Method(
+        "kernel ridge, Laplace", "length and ridge, leave-one-out", _tuned(TunedKernelRidge, "laplace")
+    ),
+    "boosting": Method(
+        "gradient boosting",
+        "rate, leaves and leaf size on a fifth set aside, early stopping",
+        _tuned(TunedBoosting),
+    ),
+    "xrfm": Method(
+        "xRFM",
+        "bandwidth, ridge and iteration on a fifth set aside",
+        _tuned(TunedRecursiveFeatureMachine),
+        module="xrfm",
+        extra="paper",
+    ),
+}
+
+METHODS = OURS | PEERS
+
+
+def make_method(name: str, *, tuning_rows: int = 2000, random_state: int = 0, threads: int = 1) -> Any:
+    """Return a fresh estimator of this method.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    tuning_rows : int, default=2000
+        Most rows, drawn at random from the training rows, on which it is tuned; the final fit takes all.
+    random_state : int, default=0
+        Seed of everything random.
+    threads : int, default=1
+        Threads to use.
+
+    Examples
+    --------
+    >>> from localegop.datasets import make_helix
+    >>> from localegop.peers import make_method
+    >>> X, y = make_helix(300, 3, random_state=0)
+    >>> model = make_method("nadaraya_watson").fit(X[:250], y[:250])
+    >>> model.predict(X[250:]).shape
+    (50,)
+    """
+    if name not in METHODS:
+        raise ValueError(f"no method is called {name!r}; there are {', '.join(METHODS)}")
+    method = METHODS[name]
+    if not method.available:
+        raise ImportError(f"{method.label} needs {method.module}: pip install 'localegop[{method.extra}]'")
+    return method.make(tuning_rows, random_state, threads)
