@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from localegop.peers.gaussian_process import ArdGaussianProcess
 from localegop.peers.kernel_methods import NadarayaWatson, TunedKernelRidge
+from localegop.peers.neighbors import MetricNeighbors, TunedNeighbors
+from localegop.peers.networks import FAMILIES, TunedNetwork
+from localegop.peers.per_feature import PerFeatureLocalLinear
 from localegop.peers.recursive_features import TunedRecursiveFeatureMachine
-from localegop.peers.trees import TunedBoosting
+from localegop.peers.trees import TunedBoosting, TunedForest, TunedLightGBM
 from localegop.regressor import LocalEGOPRegressor
 
 
@@ -30,6 +34,12 @@ class Method:
         (tuning_rows, random_state, threads) -> estimator.
     module, extra : str
         Optional module that it needs, and the extra of localegop that brings it; empty if there is none.
+    largest_n : int or None
+        Most training rows for which it is practical; given more, it is to be run on as many of them.
+    most_queries : int or None
+        Most test rows for which it is practical.
+    intervals : bool
+        Whether it has ``predict_interval`` at a cost worth paying.
     """
 
     label: str
@@ -37,6 +47,9 @@ class Method:
     make: Callable[[int, int, int], Any]
     module: str = ""
     extra: str = ""
+    largest_n: int | None = None
+    most_queries: int | None = None
+    intervals: bool = False
 
     @property
     def available(self) -> bool:
@@ -54,43 +67,95 @@ def _tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int, int
     )
 
 
+_NETWORK = FAMILIES["relu"].reduced(
+    widths=(512,), weight_decays=(0.0, 1e-4), batch_sizes=(64,), patience=50
+)
+
 OURS = {
     "local_egop": Method(
         "Local EGOP",
         "nothing by hand: units, steps, size, degree and ridge at held-out points",
         _local_egop(),
+        intervals=True,
     ),
     "local_egop_query": Method(
         "Local EGOP, query strategy",
         "ridge at points left out; every query chooses its step",
         _local_egop(strategy="query"),
+        largest_n=10_000,
+        most_queries=100,
     ),
     "paper_egop": Method(
         "Local EGOP, paper's settings",
         "none: the paper's schedule and ridge",
         _local_egop(**LocalEGOPRegressor.paper_parameters()),
+        largest_n=10_000,
+        most_queries=30,
     ),
 }
 
 PEERS = {
+    "neighbors": Method(
+        "k nearest neighbors", "k, weights and standardization, leave-one-out", _tuned(TunedNeighbors)
+    ),
     "nadaraya_watson": Method(
-        "Nadaraya-Watson", "one Gaussian bandwidth, leave-one-out", _tuned(NadarayaWatson)
+        "Nadaraya-Watson", "one Gaussian bandwidth, leave-one-out", _tuned(NadarayaWatson), largest_n=20_000
     ),
     "local_linear": Method(
         "local linear, isotropic",
         "effective neighborhood size and ridge, leave-one-out (Local EGOP without its recursion)",
         _local_egop(n_iter=0, degree=1),
     ),
+    "kernel_reg": Method(
+        "statsmodels KernelReg",
+        "one bandwidth per feature, local linear, cv_ls on at most 100 rows",
+        lambda rows, seed, threads: PerFeatureLocalLinear(tuning_rows=rows, random_state=seed),
+        module="statsmodels",
+        extra="bench",
+        largest_n=500,
+        most_queries=1000,
+    ),
+    "mlkr": Method(
+        "MLKR + k-NN",
+        "linear map by descent (at most 100 steps), then k as for k-NN",
+        _tuned(MetricNeighbors),
+        module="metric_learn",
+        extra="bench",
+        largest_n=1000,
+    ),
     "kernel_ridge": Method(
-        "kernel ridge, Gaussian", "length and ridge, leave-one-out", _tuned(TunedKernelRidge, "rbf")
+        "kernel ridge, Gaussian",
+        "length and ridge, leave-one-out",
+        _tuned(TunedKernelRidge, "rbf"),
+        largest_n=12_000,
     ),
     "kernel_ridge_laplace": Method(
-        "kernel ridge, Laplace", "length and ridge, leave-one-out", _tuned(TunedKernelRidge, "laplace")
+        "kernel ridge, Laplace",
+        "length and ridge, leave-one-out",
+        _tuned(TunedKernelRidge, "laplace"),
+        largest_n=12_000,
+    ),
+    "gaussian_process": Method(
+        "Gaussian process, ARD",
+        "a length per feature, noise and scale, marginal likelihood",
+        _tuned(ArdGaussianProcess),
+        largest_n=1000,
+        intervals=True,
+    ),
+    "forest": Method(
+        "random forest", "features per split and leaf size, out-of-bag, 500 trees", _tuned(TunedForest)
     ),
     "boosting": Method(
         "gradient boosting",
         "rate, leaves and leaf size on a fifth set aside, early stopping",
         _tuned(TunedBoosting),
+    ),
+    "lightgbm": Method(
+        "LightGBM",
+        "leaves and leaf size on a fifth set aside, early stopping, then all rows",
+        _tuned(TunedLightGBM),
+        module="lightgbm",
+        extra="bench",
     ),
     "xrfm": Method(
         "xRFM",
@@ -98,6 +163,17 @@ PEERS = {
         _tuned(TunedRecursiveFeatureMachine),
         module="xrfm",
         extra="paper",
+        largest_n=20_000,
+    ),
+    "network": Method(
+        "two-layer network",
+        "learning rate and weight decay on a fifth set aside, width 512, early stopping",
+        lambda rows, seed, threads: TunedNetwork(
+            _NETWORK, max_epochs=500, random_state=seed, threads=threads
+        ),
+        module="torch",
+        extra="paper",
+        largest_n=20_000,
     ),
 }
 
