@@ -1,7 +1,7 @@
 """Local EGOP against its peers: data sets x methods, with what each fit costs.
 
 ``python benchmarks/peers.py --quick --output FOLDER`` runs the quick form, ``--full`` all; ``--resume``
-goes on with what a folder holds. ``summary`` and ``report`` read stored results; ``list`` names all entries.
+goes on with what a folder holds. ``summary`` and ``report`` read stored results; ``list`` names entries.
 """
 
 import argparse

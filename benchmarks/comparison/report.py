@@ -48,17 +48,17 @@ python benchmarks/peers.py list  # data sets and methods
 All methods get the same training and test rows; test rows take no part in tuning, and the time of tuning is
 counted. Each fit runs in a process of its own, after a small one that is not timed. Errors are mean squared
 errors at test rows over the variance of the labels, averaged over splits; where label noise was added here,
-predictions are compared with the labels before it. Memory is the peak of the process, with imports and data.
-A method given more rows than it can handle gets as many as it can, drawn at random, and the table says so.
-Tables are read from the folder `LOCALEGOP_DATA`.
+predictions are compared with the labels before it. Memory is the peak of the process, with imports and
+data. A method given more rows than it can handle gets as many as it can, and the table says so. Tables are
+read from the folder `LOCALEGOP_DATA`.
 """
 _TELLING = """\
 ## How to tell beforehand
 
 A fit knows. `model.gain_over_isotropic_` is the mean squared error that isotropic local linear regression
 had at the held-out points, over that of the model. Near 1, the learned metric does not help: *isotropic
-local linear would do as well*, and so, often, will a Gaussian process or kernel ridge. Well above 1, f varies
-in few directions near each point, and a method that does not know them needs many more rows.
+local linear would do as well*, and so, often, will a Gaussian process or kernel ridge. Well above 1, f
+varies in few directions near each point, and a method that does not know them needs many more rows.
 
 """
 
