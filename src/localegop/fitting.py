@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop.gain import isotropic_error
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
@@ -44,7 +45,11 @@ def fitted(rows: DistinctRows, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        return learned(_best(_attempts(model, progress)).model, progress)
+        best = _best(_attempts(model, progress)).model
+        if not np.isnan(best.choice.error):
+            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+            best = replace(best, isotropic_error=error)
+        return learned(best, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
