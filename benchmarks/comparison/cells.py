@@ -19,7 +19,7 @@ from localegop.peers import METHODS, make_method
 from .datasets import DATASETS, split
 
 COVERAGE = 0.9
-WARM_UP_ROWS = 40
+WARM_UP_ROWS, WARM_UP_COLUMNS = 40, 3
 _PACKAGE = str(Path(localegop.__file__).parent)
 
 
@@ -98,11 +98,11 @@ def _estimator(cell, tuning_rows):
 
 
 def _warm_up(cell, X, y, queries):
-    """Fit to few rows, so that imports and first calls are not counted."""
+    """Fit to few rows and columns, so that imports and first calls are not counted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few rows may well be too few
-        model = _estimator(cell, WARM_UP_ROWS)
-        model.fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS]).predict(queries[:5])
+        model, few = _estimator(cell, WARM_UP_ROWS), slice(WARM_UP_COLUMNS)
+        model.fit(X[:WARM_UP_ROWS, few], y[:WARM_UP_ROWS]).predict(queries[:5, few])
 
 
 def _coverage(model, queries, labels):

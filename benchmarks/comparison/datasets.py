@@ -180,7 +180,7 @@ DATASETS = {
         Sizes((250, 500), 300),
     ),
     "helix_5_noise": Dataset(
-        "helix, D=5, noise 0.1", INDEX, _generated(make_helix, 5, noise=NOISE), Sizes((4000,), 1000), _QUICK
+        "helix, D=5, noise 0.1", INDEX, _generated(make_helix, 5, noise=NOISE), Sizes((4000,), 1000)
     ),
     "helix_20": Dataset("helix, D=20", INDEX, _generated(make_helix, 20), Sizes((2000,), 1000)),
     "helix_20_noise": Dataset(
@@ -245,7 +245,7 @@ DATASETS = {
         settings=_OWN_UNITS,
     ),
     "uci_concrete": _table("concrete", 824, 206, _QUICK),
-    "uci_energy": _table("energy", 614, 154, Sizes((500,), 154)),
+    "uci_energy": _table("energy", 614, 154),
     "uci_naval": _table("naval", 9534, 2400),
     "uci_power": _table("power", 7654, 1914, _QUICK),
     "uci_wine": _table("wine", 1279, 320),
@@ -271,6 +271,6 @@ DATASETS = {
         SCALE,
         _generated(make_helix, 10, noise=NOISE),
         Sizes((200_000,), 2000),
-        methods=("local_egop", "neighbors", "local_linear", "forest", "boosting", "lightgbm"),
+        methods=("local_egop", "neighbors", "local_linear", "boosting", "lightgbm"),
     ),
 }

@@ -64,8 +64,9 @@ varies in few directions near each point, and a method that does not know them n
 
 
 def markdown_tables(records):
-    """Errors by group, then costs."""
-    return "\n".join([*_error_tables(records), *_cost_table(records)]).rstrip() + "\n"
+    """Errors by group, costs, and everything in one long table."""
+    lines = [*_error_tables(records), *_cost_table(records), "", *_long_table(records)]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def write_figures(records, folder, prefix=""):
@@ -201,6 +202,29 @@ def _cost_table(records):
             )
         )
     return [*lines, "", "Times are geometric means over the data sets, memory is the largest."]
+
+
+_COLUMNS = {
+    "rmse": ("RMSE", ".4g"),
+    "r2": ("R2", ".5f"),
+    "mse_over_variance": ("MSE/variance", ".2e"),
+    "fit_seconds": ("fit s", ".3g"),
+    "predict_seconds_per_1000": ("predict s per 1,000", ".3g"),
+    "memory_gb": ("peak GB", ".2f"),
+    "coverage": ("coverage at 0.9", ".3f"),
+}
+
+
+def _long_table(records):
+    """Every set, size and method, means over seeds."""
+    head = ["data set", "n", "method", *(label for label, _ in _COLUMNS.values())]
+    lines = [_row(head), "|" + "---|" * len(head)]
+    for name, n, method in dict.fromkeys((r["dataset"], r["n_train"], r["method"]) for r in records):
+        where = {"dataset": name, "n_train": n, "method": method}
+        found = {column: mean_over_seeds(records, column, **where) for column in _COLUMNS}
+        shown = ["" if np.isnan(v) else f"{v:{_COLUMNS[column][1]}}" for column, v in found.items()]
+        lines.append(_row([DATASETS[name].label, f"{n:,}", METHODS[method].label, *shown]))
+    return lines
 
 
 def _geometric(values):

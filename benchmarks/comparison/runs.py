@@ -39,7 +39,7 @@ def forms() -> dict[str, Form]:
     """Return the quick form, which fills all processors with cells, and the full one, which times alone."""
     processors = os.cpu_count() or 1
     return {
-        "quick": Form(seeds=1, tuning_rows=500, jobs=processors, threads=1, time_limit=60.0),
+        "quick": Form(seeds=1, tuning_rows=300, jobs=processors, threads=1, time_limit=60.0),
         "full": Form(seeds=3, tuning_rows=1000, jobs=1, threads=processors, time_limit=3600.0),
     }
 
@@ -120,8 +120,13 @@ def run_cells(results: Results, cells: list[Cell], *, jobs: int, time_limit: flo
             say(f"[{finished}/{len(cells)}, {left / 60:.0f} min left] {cell.key}: {outcome(record)}")
 
     with ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(one, cell) for cell in cells]:
-            done.result()
+        waiting = [pool.submit(one, cell) for cell in cells]
+        try:
+            for done in waiting:
+                done.result()
+        except BaseException:  # also Ctrl-C: cells that have not begun must not begin
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def in_child(cell: Cell, time_limit: float) -> dict:

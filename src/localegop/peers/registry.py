@@ -113,7 +113,6 @@ PEERS = {
         module="statsmodels",
         extra="bench",
         largest_n=500,
-        most_queries=1000,
     ),
     "mlkr": Method(
         "MLKR + k-NN",
@@ -143,7 +142,10 @@ PEERS = {
         intervals=True,
     ),
     "forest": Method(
-        "random forest", "features per split and leaf size, out-of-bag, 500 trees", _tuned(TunedForest)
+        "random forest",
+        "features per split and leaf size, out-of-bag, 500 trees",
+        _tuned(TunedForest),
+        largest_n=20_000,
     ),
     "boosting": Method(
         "gradient boosting",
