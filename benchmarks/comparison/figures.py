@@ -10,20 +10,21 @@ from .summary import (
     MAIN,
     RANKED,
     at_main_size,
+    complete_sets,
     critical_difference,
     errors,
     mean_over_seeds,
     mean_ranks,
     ranks,
-    sets_of,
 )
 
+_WIDTH = 7.8  # of a figure, in inches
 _OURS, _GRAY = "#000000", "0.6"
-_MARKERS = "sD^v<>phX*Pd8H"
+_MARKERS, _LINES = "sD^v<>phX*Pd8H", ("-", "--", ":")
 _STYLES = {
-    method: (COLORS[i % 6], _MARKERS[i % len(_MARKERS)])
+    method: (COLORS[i % 6], _MARKERS[i], _LINES[i // 6])
     for i, method in enumerate(m for m in RANKED if m != MAIN)
-} | {MAIN: (_OURS, "o")}
+} | {MAIN: (_OURS, "o", "-")}
 _GROUPS = {INDEX: "continuous index", TABLE: "tables"}
 
 
@@ -34,7 +35,7 @@ def draw(records):
 
 
 def _groups(records):
-    return [(group, sets_of(records, group)) for group in _GROUPS if sets_of(records, group)]
+    return [(group, names) for group in _GROUPS if (names := complete_sets(records, group))]
 
 
 def _ranks(records):
@@ -42,7 +43,7 @@ def _ranks(records):
     groups = _groups(records)
     if not groups:
         return None
-    figure, axes = panels(1, len(groups), width=3.9, height=4.2)
+    figure, axes = panels(1, len(groups), width=_WIDTH / len(groups), height=4.2)
     for axis, (group, names) in zip(axes[0], groups, strict=True):
         means = mean_ranks(records, names)
         order = sorted(means, key=means.__getitem__)
@@ -61,6 +62,7 @@ def _ranks(records):
             gap = critical_difference(len(order), len(names))
             axis.axvspan(least, least + gap, color=COLORS[5], alpha=0.18, lw=0)
         axis.set_xlim(0.5, len(order) + 0.5)
+        axis.set_xticks([1, *range(5, len(order) + 1, 5)])
         axis.grid(axis="x", color="0.9")
         axis.set_axisbelow(True)
     return figure
@@ -71,7 +73,7 @@ def _time(records):
     groups = _groups(records)
     if not groups:
         return None
-    figure, axes = panels(1, len(groups), width=3.9, height=4.6)
+    figure, axes = panels(1, len(groups), width=_WIDTH / len(groups), height=4.6)
     main = at_main_size(records)
     handles = {}
     for axis, (group, names) in zip(axes[0], groups, strict=True):
@@ -83,15 +85,16 @@ def _time(records):
                 continue
             best = [np.nanmin(list(found[name].values())) for name in names]
             excess = np.exp(np.mean(np.log(np.maximum(own, 1e-300) / np.maximum(best, 1e-300))))
-            color, marker = _STYLES[method]
+            color, marker, _ = _STYLES[method]
             (handles[method],) = axis.loglog(
                 np.exp(np.mean(np.log(seconds))), excess, marker, color=color, ms=9 if method == MAIN else 7
             )
         title = f"{_GROUPS[group]}, {len(names)} sets"
         axis.set(xlabel="fit seconds, with tuning", ylabel="MSE / that of the best method", title=title)
+        axis.yaxis.set_minor_formatter("")
+        axis.xaxis.set_minor_formatter("")
         axis.grid(color="0.9")
-    labels = [METHODS[m].label for m in handles]
-    figure.legend(handles.values(), labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    _add_legend(figure, handles)
     return figure
 
 
@@ -101,25 +104,30 @@ def _size(records):
     names = [name for name, found in sizes.items() if len(found) > 1][:4]
     if not names:
         return None
-    figure, axes = panels(1, len(names), width=7.8 / max(len(names), 2), height=4.4)
+    figure, axes = panels(1, len(names), width=_WIDTH / len(names), height=4.6)
     handles = {}
     for axis, name in zip(axes[0], names, strict=True):
         for method in RANKED:
             own = _curve(records, name, method, sizes[name])
             if not own:
                 continue
-            color, marker = _STYLES[method]
+            color, marker, line = _STYLES[method]
             width = 2.2 if method == MAIN else 1.0
             style = {"color": color, "lw": width, "ms": 5, "mec": "white", "mew": 0.4}
-            (handles[method],) = axis.loglog(*zip(*own, strict=True), marker + "-", **style)
-        axis.set(xlabel="training rows", title=DATASETS[name].label)
+            (handles[method],) = axis.loglog(*zip(*own, strict=True), marker + line, **style)
+        axis.set_xlabel("training rows")
+        axis.set_title(DATASETS[name].label, fontsize=9)
         axis.set_xticks(sizes[name], [f"{n:,}" for n in sizes[name]], fontsize=8)
         axis.minorticks_off()
         axis.grid(color="0.9")
     axes[0, 0].set_ylabel("MSE / label variance")
+    _add_legend(figure, handles)
+    return figure
+
+
+def _add_legend(figure, handles):
     labels = [METHODS[m].label for m in handles]
     figure.legend(handles.values(), labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    return figure
 
 
 def _curve(records, name, method, sizes):

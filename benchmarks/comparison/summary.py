@@ -51,6 +51,14 @@ def ranks(records, dataset):
     return dict(zip(found, rankdata(values).tolist(), strict=True))
 
 
+def complete_sets(records, group):
+    """Sets of a group on which all methods were run that were run on at least half of them."""
+    names = sets_of(records, group)
+    run = {name: set(ranks(records, name)) for name in names}
+    usual = {m for m in RANKED if 2 * sum(m in found for found in run.values()) >= len(names)}
+    return [name for name in names if usual <= run[name]]
+
+
 def mean_ranks(records, datasets):
     """Mean rank over sets of the methods that were run on all of them."""
     by_method = defaultdict(list)
@@ -135,8 +143,8 @@ def _index_bars(table, records):
 
 
 def _table_bars(table, records):
-    names = sets_of(records, TABLE)
-    means = mean_ranks(records, names) if names else {}
+    names = complete_sets(records, TABLE)
+    means = mean_ranks(records, names)
     place = np.nan
     if MAIN in means:
         place = 1 + sum(mean < means[MAIN] for mean in means.values())
