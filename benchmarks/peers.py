@@ -28,10 +28,10 @@ def run(arguments):
         threads=arguments.threads or form.threads,
         quick=arguments.form == "quick",
     )
-    pending = results.pending(cells, arguments.again)
+    limit = arguments.time_limit or form.time_limit
+    pending = results.pending(cells, limit, arguments.again)
     print(f"{len(pending)} of {len(cells)} cells to run, results in {results.path}", flush=True)
     say = lambda line: print(line, flush=True)  # noqa: E731
-    limit = arguments.time_limit or form.time_limit
     run_cells(results, pending, jobs=arguments.jobs or form.jobs, time_limit=limit, say=say)
     _show(results, Path(arguments.output))
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -166,7 +167,7 @@ def test_finished_cells_are_kept_and_failed_ones_run_again(tmp_path, monkeypatch
     statuses = iter(["ok", "time limit", "error"])
 
     def pretend(c, limit):
-        return vars(c) | {"status": next(statuses), "error": "", "warnings": 0} | {
+        return vars(c) | {"status": next(statuses), "time_limit": limit, "error": "", "warnings": 0} | {
             "mse_over_variance": 1.0, "fit_seconds": 1.0, "predict_seconds_per_1000": 1.0, "memory_gb": 1.0
         }  # fmt: skip
 
@@ -175,9 +176,32 @@ def test_finished_cells_are_kept_and_failed_ones_run_again(tmp_path, monkeypatch
     runs.run_cells(results, wanted, jobs=1, time_limit=1.0, say=lines.append)
     assert len(lines) == 3 and lines[0].startswith("[1/3, ")
     stored = runs.Results.load(path)
-    assert stored.pending(wanted) == wanted[2:]
-    assert stored.pending([replace(wanted[0], tuning_rows=7)])
-    assert stored.pending(wanted, again=["neighbors"]) == wanted
+    assert stored.pending(wanted, 1.0) == wanted[2:]
+    assert stored.pending(wanted, 2.0) == wanted[1:]
+    assert stored.pending([replace(wanted[0], tuning_rows=7)], 1.0)
+    assert stored.pending(wanted, 1.0, again=["neighbors"]) == wanted
+
+
+def test_an_interrupt_keeps_cells_from_beginning(tmp_path, monkeypatch):
+    begun = []
+
+    def interrupted(c, limit):
+        begun.append(c)
+        time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "in_child", interrupted)
+    wanted = [cell(seed=seed) for seed in range(200)]
+    with pytest.raises(KeyboardInterrupt):
+        runs.run_cells(runs.Results(tmp_path / "r.json", "quick"), wanted, jobs=1, time_limit=1.0)
+    assert 1 <= len(begun) < 200
+
+
+def test_sets_that_are_not_finished_are_left_out():
+    records = [record(d, m, 0.1) for d in ("diabetes", "uci_yacht") for m in ("local_egop", "forest")]
+    records.append(record("uci_wine", "local_egop", 0.1))
+    assert summary.complete_sets(records, TABLE) == ["uci_yacht", "diabetes"]
+    assert bar(records, "place by mean rank over 2 tables")["measured"] == 1
 
 
 def test_files_that_are_something_else_are_refused(tmp_path):

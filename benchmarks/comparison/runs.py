@@ -93,13 +93,17 @@ class Results:
         partial.write_text(text + "\n", encoding="utf-8")
         os.replace(partial, self.path)
 
-    def pending(self, cells, again=()) -> list[Cell]:
-        """Cells that have no record with the same settings, or one of an error, or are asked for again."""
+    def pending(self, cells, time_limit, again=()) -> list[Cell]:
+        """Cells without a record of the same settings, with one that may turn out better, or asked for.
+
+        Errors may; a cell that was too late may if it now has more time.
+        """
 
         def done(cell):
             record = self.cells.get(cell.key, {"status": "error"})
             same = all(record.get(key) == value for key, value in asdict(cell).items())
-            return same and record["status"] != "error" and cell.method not in again
+            late = record["status"] == "time limit" and record.get("time_limit", 0.0) < time_limit
+            return same and record["status"] != "error" and not late and cell.method not in again
 
         return [cell for cell in cells if not done(cell)]
 
@@ -142,7 +146,8 @@ def in_child(cell: Cell, time_limit: float) -> dict:
         )
     except subprocess.TimeoutExpired:
         text = f"not finished after {time_limit:g} s"
-        return asdict(cell) | {"status": "time limit", "error": text, "warnings": 0}
+        late = {"status": "time limit", "time_limit": time_limit, "error": text, "warnings": 0}
+        return asdict(cell) | late
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [""])[-1]
         text = f"the process ended with code {done.returncode}: {reason}"
