@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.datasets import load_diabetes
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -169,6 +170,12 @@ def test_neighbors_choose_the_k_of_least_leave_one_out_error(kind):
     others = [loo(k, weights) for k in (1, 2, 4, 8, 16, 32) for weights in ("uniform", "distance")]
     assert min(others) >= inner.loo_error_ * (1 - 1e-12)
     assert np.mean((model.predict(X) - y) ** 2) <= inner.loo_error_
+
+
+def test_the_gaussian_process_finds_signal_under_noise():
+    X, y = load_diabetes(return_X_y=True)
+    values = make_method("gaussian_process").fit(X[:200], y[:200]).predict(X[200:])
+    assert np.mean((values - y[200:]) ** 2) < 0.65 * y.var()
 
 
 def test_metric_learn_is_left_as_it_was():

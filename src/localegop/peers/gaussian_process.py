@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from localegop.peers.kernel_methods import query_rows, some_rows, training_rows
 
 Array = NDArray[np.float64]
+_FIRST_NOISE = (1e-2, 0.3)  # from one of them alone the search may end in noise only, or miss it
 
 
 class ArdGaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,15 +49,17 @@ class ArdGaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         points, labels = training_rows(self, X, y, 3)
         self._scaler = StandardScaler().fit(points)
         points = self._scaler.transform(points)
-        D = points.shape[1]
-        kernel = ConstantKernel(1.0, (1e-3, 1e5)) * RBF(np.full(D, D**0.5), (1e-2, 1e4))
-        kernel += WhiteKernel(1e-2, (1e-10, 1e1))
         rows = some_rows(len(points), self.tuning_rows, self.random_state)
         with threadpool_limits(self.threads), warnings.catch_warnings():
             # a length at its bound is an answer: the feature does not matter
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.model_ = GaussianProcessRegressor(kernel, normalize_y=True, random_state=self.random_state)
-            self.model_.fit(points[rows], labels[rows])
+            tried = [
+                GaussianProcessRegressor(_kernel(points.shape[1], noise), normalize_y=True).fit(
+                    points[rows], labels[rows]
+                )
+                for noise in _FIRST_NOISE
+            ]
+            self.model_ = max(tried, key=lambda model: model.log_marginal_likelihood_value_)
             if len(rows) < len(points):
                 self.model_ = GaussianProcessRegressor(
                     self.model_.kernel_, optimizer=None, normalize_y=True
@@ -77,3 +80,9 @@ class ArdGaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             mean, std = self.model_.predict(self._scaler.transform(query_rows(self, X)), return_std=True)
         half = norm.ppf(0.5 + 0.5 * coverage) * std
         return np.stack([mean - half, mean + half], axis=1)
+
+
+def _kernel(dimension: int, noise: float) -> Any:
+    lengths = np.full(dimension, dimension**0.5)
+    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * RBF(lengths, (1e-2, 1e4))
+    return kernel + WhiteKernel(noise, (1e-10, 1e1))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,7 @@ from localegop.peers.optional import require
 Array = NDArray[np.float64]
 _MOST_NEIGHBORS = 60
 _WEIGHTS = ("uniform", "distance")
+_RANKS = (2, 5)  # dimensions that a learned map may lead to, besides as many as there are
 
 
 class TunedNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,10 +90,12 @@ class TunedNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """metric-learn's MLKR, one linear map for all data, then k nearest neighbors there.
 
+    The number of dimensions that the map leads to is chosen on a fifth of the rows set aside.
+
     Parameters
     ----------
     tuning_rows : int, default=2000
-        Most rows that the metric is learned from.
+        Most rows that the map is learned from.
     max_iter : int, default=100
         Most steps of the descent.
     random_state : int, default=0
@@ -113,28 +117,42 @@ class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.threads = threads
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the metric and k for points (n, D) and labels (n,)."""
-        points, labels = training_rows(self, X, y, 3)
+        """Learn the map and k for points (n, D) and labels (n,)."""
+        points, labels = training_rows(self, X, y, 10)
         self._scaler = StandardScaler().fit(points)
         points = self._scaler.transform(points)
         rows = some_rows(len(points), self.tuning_rows, self.random_state)
-        kind = require("metric_learn", "bench", "MLKR").MLKR
-        with _keyword_of_today():
-            metric = kind(init="identity", max_iter=self.max_iter, random_state=self.random_state)
-            self.metric_ = metric.fit(points[rows], (labels[rows] - labels.mean()) / (labels.std() or 1.0))
-        self.neighbors_ = TunedNeighbors(
-            tuning_rows=self.tuning_rows, random_state=self.random_state, threads=self.threads
-        ).fit(self._mapped(points), labels)
+        train, out = train_test_split(rows, test_size=0.2, random_state=self.random_state)
+
+        def error(rank: int) -> float:
+            metric, neighbors = self._fitted(points[train], labels[train], rank)
+            values = neighbors.predict(points[out] @ metric.components_.T)
+            return float(np.mean((values - labels[out]) ** 2))
+
+        rank = min(sorted({min(r, points.shape[1]) for r in (*_RANKS, points.shape[1])}), key=error)
+        self.metric_, self.neighbors_ = self._fitted(points[rows], labels[rows], rank)
+        if len(rows) < len(points):
+            self.neighbors_ = self._neighbors().fit(points @ self.metric_.components_.T, labels)
         return self
 
     def predict(self, X: ArrayLike) -> Array:
         """Predictions at q points, shape (q,)."""
         check_is_fitted(self, "neighbors_")
-        return self.neighbors_.predict(self._mapped(self._scaler.transform(query_rows(self, X))))
+        points = self._scaler.transform(query_rows(self, X))
+        return self.neighbors_.predict(points @ self.metric_.components_.T)
 
-    def _mapped(self, points: Array) -> Array:
-        mapped: Array = points @ self.metric_.components_.T
-        return mapped
+    def _fitted(self, points: Array, labels: Array, rank: int) -> tuple[Any, TunedNeighbors]:
+        kind = require("metric_learn", "bench", "MLKR").MLKR
+        scaled = (labels - labels.mean()) / (labels.std() or 1.0)
+        with _keyword_of_today():
+            metric = kind(rank, init="pca", max_iter=self.max_iter, random_state=self.random_state)
+            metric.fit(points, scaled)
+        return metric, self._neighbors().fit(points @ metric.components_.T, labels)
+
+    def _neighbors(self) -> TunedNeighbors:
+        return TunedNeighbors(
+            tuning_rows=self.tuning_rows, random_state=self.random_state, threads=self.threads
+        )
 
 
 def _without(

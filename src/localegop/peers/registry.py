@@ -116,7 +116,7 @@ PEERS = {
     ),
     "mlkr": Method(
         "MLKR + k-NN",
-        "linear map by descent (at most 100 steps), then k as for k-NN",
+        "dimension of the map on a fifth set aside, at most 100 steps, then k as for k-NN",
         _tuned(MetricNeighbors),
         module="metric_learn",
         extra="bench",
@@ -136,7 +136,7 @@ PEERS = {
     ),
     "gaussian_process": Method(
         "Gaussian process, ARD",
-        "a length per feature, noise and scale, marginal likelihood",
+        "a length per feature, noise and scale, marginal likelihood, two starts",
         _tuned(ArdGaussianProcess),
         largest_n=1000,
         intervals=True,
