@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localegop import kriging
 from localegop.final import final_fit
+from localegop.gain import isotropic_error
 from localegop.local_regression import turned
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
@@ -47,9 +48,12 @@ def fitted(rows: DistinctRows, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        best = _best(_attempts(model, progress))
-        choice = _final_choice(model, best, progress)
-        return learned(replace(best.model, choice=choice), progress)
+        attempt = _best(_attempts(model, progress))
+        best = replace(attempt.model, choice=_final_choice(model, attempt, progress))
+        if not np.isnan(best.choice.error):
+            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+            best = replace(best, isotropic_error=error)
+        return learned(best, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:

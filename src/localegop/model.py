@@ -59,6 +59,7 @@ class Model:
     field: GradientField | None = None
     after: Aftermath | None = None
     calibration: Calibration | None = None
+    isotropic_error: float = np.nan  # at the points held out for the choice; NaN if nothing was chosen
 
     @classmethod
     def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from localegop import storage
 from localegop.fitting import fitted
+from localegop.gain import gain
 from localegop.results import LocalFits, Status, side_by_side
 from localegop.rows import DistinctRows, distinct_rows
 from localegop.schedules import Geometric, PowerLaw
@@ -113,6 +114,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     initial_metric_ : str or ndarray
         What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
         a tuple.
+    gain_over_isotropic_ : float
+        Mean squared error of isotropic local linear regression over that of this model, at the same
+        held-out points (field strategy). Near 1 the learned metric does not help: isotropic local linear
+        would do as well. NaN if nothing was held out; with ``outputs="separate"`` a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0.
 
@@ -256,6 +261,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.choice_ = choices[0] if single else choices
         self.initial_metric_ = metrics[0] if single else metrics
         residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
+        if self.strategy == "field":
+            gains = tuple(gain(model.isotropic_error, model.choice.error) for model in self._models)
+            self.gain_over_isotropic_ = gains[0] if single else gains
         if residuals:
             together = np.hstack(residuals)
             self.loo_residuals_ = together[:, 0] if self._flat_output else together

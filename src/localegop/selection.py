@@ -152,7 +152,7 @@ def errors_without(
         own, lists = part.candidates(part.rows), part.candidates(centers)
     field = GradientField(part, rules, gradient_ridges)
     field.learn(max(menu.steps), own, progress)
-    return _errors(field, centers, data.labels[held_out], lists, menu, progress), field
+    return errors_at(field, centers, data.labels[held_out], lists, menu, progress), field
 
 
 def cost(n: int, menu: Menu) -> float:
@@ -163,7 +163,7 @@ def cost(n: int, menu: Menu) -> float:
     return 2.0 * n_folds(n) * (max(menu.steps) * (n - held_out) + len(menu.steps) * held_out)
 
 
-def _errors(
+def errors_at(
     field: GradientField,
     centers: Array,
     labels: Array,

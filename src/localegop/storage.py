@@ -133,6 +133,7 @@ def pack(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Array]]:
     error = model.choice.error
     header = {
         "choice": asdict(model.choice) | {"error": None if np.isnan(error) else error},
+        "isotropic_error": None if np.isnan(model.isotropic_error) else model.isotropic_error,
         "initial_metric": model.initial_metric if named else None,
         "max_neighbors": model.data.limit,
         "radius": model.data.radius,
@@ -186,6 +187,8 @@ def unpack(
         position,
         take("part", (len(position),)),
     )
+    if header["isotropic_error"] is not None:
+        model.isotropic_error = float(header["isotropic_error"])
     _require(bool((position >= -1).all() and (position < n).all()), "row numbers out of range")
     _require(
         choice.degree in (0, 1) and 0 <= choice.bends <= r and choice.step >= 0, "an impossible choice"
