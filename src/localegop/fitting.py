@@ -16,7 +16,7 @@ from localegop.progress import Progress
 from localegop.rows import DistinctRows
 from localegop.selection import N_FOLDS, Menu, choose, cost, folds
 from localegop.setup import Settings, menu_for
-from localegop.slopes import axes_from, first_axes, global_agop
+from localegop.slopes import axes_from, extent_in, first_axes, global_agop
 from localegop.strategies import GradientField
 from localegop.trial import some_points
 from localegop.uncertainty import Calibration, expected_deviation, noise_variances
@@ -52,13 +52,14 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     if not _starts_from_slopes(base):
         return [_attempt(base, progress)]
     ridges = base.settings.ridges
-    parts = [base.data.subset(np.setdiff1d(np.arange(base.data.n), out)) for out in _folds(base)]
+    parts = [base.data.without(out) for out in _folds(base)]
+    extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
     first = _attempt_in_axes(base, whole, axes, progress)
     agops = [_refined_agop(first.model, a, field) for a, field in zip(axes, first.fields, strict=True)]
-    axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(parts, agops, strict=True)]
-    whole = axes_from(base.data, np.mean(agops, axis=0), leave_out=True)
+    axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
+    whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
     return [first, _attempt_in_axes(base, whole, axes, progress)]
 
 
@@ -84,7 +85,7 @@ def _attempt_in_axes(base: Model, whole: Array, axes: list[Array], progress: Pro
 def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
     """AGOP over all data, from gradients of the chosen fit at some points of a fold's field."""
     data = field.data
-    here, gradients = some_points(data), []
+    here, gradients = some_points(data.n), []
     in_fold = replace(model, data=data)
     for rows in data.chunks(len(here), 16 * data.dimension**2 + 64 * data.reachable):
         centers = data.rows[here[rows]]

@@ -123,6 +123,10 @@ class LocalData:
         """Take some of the points, with the same settings."""
         return self._like(self.rows[rows], self.labels[rows], self.share[rows])
 
+    def without(self, held_out: NDArray[np.intp]) -> LocalData:
+        """Take all points but some."""
+        return self.subset(np.setdiff1d(np.arange(self.n), held_out))
+
     def turned(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
         return self._like(turned(self.rows, axes), self.labels, self.share)

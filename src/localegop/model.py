@@ -25,7 +25,7 @@ from localegop.uncertainty import (
     Calibration,
     expected_deviation,
 )
-from localegop.units import Units, label_units
+from localegop.units import Units
 
 Array = NDArray[np.float64]
 
@@ -62,9 +62,9 @@ class Model:
     @classmethod
     def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:
         """Model with units and data that has learned nothing yet."""
-        schedule, n_iter = settings.schedule_for(rows.X.shape[1])
+        schedule, n_iter = settings.schedule_for(rows.dimension)
         by_size = hasattr(schedule, "effective_size")
-        initial_metric, units, data = initial_units(rows.X, rows.y, rows.share, settings, by_size)
+        initial_metric, units, data = initial_units(rows, settings, by_size)
         return cls(
             settings,
             units,
@@ -72,7 +72,7 @@ class Model:
             settings.rules(schedule, unit_length(units)),
             query_choice(data, settings, n_iter),
             initial_metric,
-            label_units(rows.X, rows.share)[1],
+            rows.features.spread,
             rows.position,
             rows.part,
         )
