@@ -28,7 +28,7 @@ from localegop.selection import (
     sizes_for,
     values_by_step,
 )
-from localegop.strategies import GradientField, _FieldLearner
+from localegop.strategies import FieldLearner, GradientField
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4
@@ -39,9 +39,8 @@ def learn(data, rules, menu):
     """Field of all points, and leave-one-out values (step, size, bends, ridge, point) of the menu."""
     field = GradientField(data, rules, RIDGES)
     candidates = data.candidates(data.rows)
-    recursion = Recursion(
-        _FieldLearner(field, candidates, SILENT), rules, data.n, data.dimension, data.reachable
-    )
+    learner = FieldLearner(field, np.arange(data.n), candidates, SILENT)
+    recursion = Recursion(learner, rules, data.n, data.dimension, data.reachable)
     values = []
     for t in range(N_ITER + 1):
         batch = data.localize(

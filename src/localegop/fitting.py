@@ -7,10 +7,12 @@ the axes it works in without them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop.local_regression import Candidates, LocalData
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
@@ -44,7 +46,8 @@ def fitted(rows: DistinctRows, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        return learned(_best(_attempts(model, progress)).model, progress)
+        best = _best(_attempts(model, progress)).model
+        return learned(best.data, best, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
@@ -84,18 +87,25 @@ def _attempt_in_axes(base: Model, whole: Array, axes: list[Array], progress: Pro
 
 def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
     """AGOP over all data, from gradients of the chosen fit at some points of a fold's field."""
+    gradients, share = refined_gradients(field, model, some_points(field.data.n))
+    return global_agop(axes, gradients, share)
+
+
+@singledispatch
+def refined_gradients(field: GradientField, model: Model, points: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Gradients (m, K, D) of the model's fit at points of a field, each without itself, and weights."""
     data = field.data
-    here, gradients = some_points(data.n), []
+    gradients = [np.zeros((0, data.labels.shape[1], data.dimension))]
     in_fold = replace(model, data=data)
-    for rows in data.chunks(len(here), 16 * data.dimension**2 + 64 * data.reachable):
-        centers = data.rows[here[rows]]
-        candidates = data.candidates(centers)
-        recursion = field.follow(centers, candidates, here[rows])
+    for rows in data.chunks(len(points), 16 * data.dimension**2 + 64 * data.reachable):
+        here = points[rows]
+        candidates = data.candidates(data.rows[here])
+        recursion = field.follow(data.rows[here], candidates, here)
         for _ in range(model.choice.step):
             recursion.advance()
-        batch = in_fold.final(centers, recursion.shape, candidates, left_out=here[rows], full=True)
+        batch = in_fold.final(data.rows[here], recursion.shape, candidates, left_out=here, full=True)
         gradients.append(batch.gradient[:, 0, 0, 0])
-    return global_agop(axes, np.concatenate(gradients), data.share[here])
+    return np.concatenate(gradients), data.share[points]
 
 
 def _starts_from_slopes(model: Model) -> bool:
@@ -124,30 +134,57 @@ def _folds(model: Model) -> list[NDArray[np.intp]]:
     return folds(model.data.n, np.random.default_rng(model.settings.seed))
 
 
-def learned(model: Model, progress: Progress) -> Model:
+@singledispatch
+def learned(data: LocalData, model: Model, progress: Progress) -> Model:
     """Learn the field from all points, then fit at each without it, and see how that went."""
-    data = model.data
-    candidates = data.own_candidates()
+    own, candidates = np.arange(data.n), data.own_candidates()
     field = GradientField(data, model.rules, model.settings.ridges)
     shapes = field.learn(model.choice.step, candidates, progress)
-    residuals, factors = np.empty_like(data.labels), np.empty(data.n)
-    gradients = np.empty((*data.labels.shape, data.dimension))
-    for rows in data.chunks(data.n, 8 * data.dimension**2):
-        part = None if candidates is None else candidates[rows]
-        out = np.arange(rows.start, rows.stop)
-        batch = model.final(data.rows[rows], shapes[rows], part, left_out=out, spread=True, full=True)
-        residuals[rows] = data.labels[rows] - batch.value[:, 0, 0, 0]
+    after, factors = aftermath(model, own, candidates, shapes, progress)
+    noise = noise_around(model, own, candidates, shapes, after.noise, progress)
+    data.forget_candidates()
+    calibration = Calibration.from_residuals(
+        after.residuals, expected_deviation(noise, factors), data.share
+    )
+    return replace(model, field=field, after=after, calibration=calibration)
+
+
+def aftermath(
+    model: Model,
+    own: NDArray[np.int64],
+    candidates: Candidates | None,
+    shapes: Array,
+    progress: Progress,
+) -> tuple[Aftermath, Array]:
+    """Make the final fits at some points, each without itself; the second are variance factors (m,)."""
+    data = model.data
+    outputs = data.labels.shape[1]
+    residuals, factors = np.empty((len(own), outputs)), np.empty(len(own))
+    gradients = np.empty((len(own), outputs, data.dimension))
+    for rows in data.chunks(len(own), 8 * data.dimension**2):
+        part, here = None if candidates is None else candidates[rows], own[rows]
+        batch = model.final(data.rows[here], shapes[rows], part, left_out=here, spread=True, full=True)
+        residuals[rows] = data.labels[here] - batch.value[:, 0, 0, 0]
         factors[rows] = batch.variance_factor[:, 0, 0, 0]
         gradients[rows] = batch.gradient[:, 0, 0, 0]
         progress.advance(rows.stop - rows.start)
-    after = Aftermath(residuals, noise_variances(residuals, factors), gradients)
-    noise = np.empty_like(residuals)
-    for rows in data.chunks(data.n, 8 * data.dimension**2 + 12 * data.reachable):
-        part = None if candidates is None else candidates[rows]
-        out = np.arange(rows.start, rows.stop)
-        around = model.surroundings(data.rows[rows], shapes[rows], part, out)
-        noise[rows] = np.sqrt(around.means(after.noise, data.threads))
+    return Aftermath(residuals, noise_variances(residuals, factors), gradients), factors
+
+
+def noise_around(
+    model: Model,
+    own: NDArray[np.int64],
+    candidates: Candidates | None,
+    shapes: Array,
+    variances: Array,
+    progress: Progress,
+) -> Array:
+    """Noise (m, K) around some points, from its variances (n, K) at all points of the data."""
+    data = model.data
+    noise = np.empty((len(own), variances.shape[1]))
+    for rows in data.chunks(len(own), 8 * data.dimension**2 + 12 * data.reachable):
+        part, here = None if candidates is None else candidates[rows], own[rows]
+        around = model.surroundings(data.rows[here], shapes[rows], part, here)
+        noise[rows] = np.sqrt(around.means(variances, data.threads))
         progress.advance(rows.stop - rows.start)
-    data.forget_candidates()
-    calibration = Calibration.from_residuals(residuals, expected_deviation(noise, factors), data.share)
-    return replace(model, field=field, after=after, calibration=calibration)
+    return noise

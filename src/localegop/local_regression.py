@@ -82,6 +82,9 @@ class LocalData:
     threads : int
     cutoff : float
         Weights below this share of the largest are dropped.
+    among : int or None
+        Number of points that these are a part of; None if they are all. Where ``max_neighbors`` is less,
+        a part must hold everything that its centers may look at.
     """
 
     def __init__(
@@ -95,12 +98,14 @@ class LocalData:
         radius: float | None,
         threads: int,
         cutoff: float = FIELD_CUTOFF,
+        among: int | None = None,
     ) -> None:
         self.cutoff = cutoff
         self.rows, self.labels, self.share = rows, labels, share
         self.n, self.dimension = rows.shape
         self.kernel, self.radius = kernel, radius
-        self.limit = None if max_neighbors is None or max_neighbors >= self.n else int(max_neighbors)
+        self.among = self.n if among is None else among
+        self.limit = None if max_neighbors is None or max_neighbors >= self.among else int(max_neighbors)
         self.named = named = kernel.name in KERNEL_IDS
         self.threads = threads if named else 1
         self._points = _core.Points(rows, labels, share)
@@ -117,11 +122,11 @@ class LocalData:
     def __reduce__(self) -> tuple[object, ...]:
         kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
         arguments = (self.rows, self.labels, self.share, kernel, self.limit, self.radius, self.threads)
-        return (_rebuild, (*arguments, self.cutoff))
+        return (_rebuild, (*arguments, self.cutoff, self.among))
 
-    def subset(self, rows: NDArray[np.intp]) -> LocalData:
+    def subset(self, rows: NDArray[np.intp], among: int | None = None) -> LocalData:
         """Take some of the points, with the same settings."""
-        return self._like(self.rows[rows], self.labels[rows], self.share[rows])
+        return self._like(self.rows[rows], self.labels[rows], self.share[rows], among)
 
     def without(self, held_out: NDArray[np.intp]) -> LocalData:
         """Take all points but some."""
@@ -129,9 +134,9 @@ class LocalData:
 
     def turned(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
-        return self._like(turned(self.rows, axes), self.labels, self.share)
+        return self._like(turned(self.rows, axes), self.labels, self.share, self.among)
 
-    def _like(self, rows: Array, labels: Array, share: Array) -> LocalData:
+    def _like(self, rows: Array, labels: Array, share: Array, among: int | None) -> LocalData:
         return LocalData(
             np.ascontiguousarray(rows),
             np.ascontiguousarray(labels),
@@ -141,12 +146,13 @@ class LocalData:
             radius=self.radius,
             threads=self.threads,
             cutoff=self.cutoff,
+            among=among,
         )
 
     @property
     def reachable(self) -> int:
         """How many points a center can look at."""
-        return self.n if self.limit is None else self.limit
+        return self.among if self.limit is None else self.limit
 
     def candidates(self, centers: Array) -> Candidates | None:
         """Points that each center may look at; None if all."""
@@ -359,6 +365,7 @@ def _rebuild(
     radius: float | None,
     threads: int,
     cutoff: float,
+    among: int,
 ) -> LocalData:
     return LocalData(
         rows,
@@ -369,4 +376,5 @@ def _rebuild(
         radius=radius,
         threads=threads,
         cutoff=cutoff,
+        among=among,
     )
