@@ -12,7 +12,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData
+from localegop.local_regression import Lists, LocalData
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
@@ -152,7 +152,7 @@ def learned(data: LocalData, model: Model, progress: Progress) -> Model:
 def aftermath(
     model: Model,
     own: NDArray[np.int64],
-    candidates: Candidates | None,
+    candidates: Lists | None,
     shapes: Array,
     progress: Progress,
 ) -> tuple[Aftermath, Array]:
@@ -174,7 +174,7 @@ def aftermath(
 def noise_around(
     model: Model,
     own: NDArray[np.int64],
-    candidates: Candidates | None,
+    candidates: Lists | None,
     shapes: Array,
     variances: Array,
     progress: Progress,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,14 @@ class Candidates:
             found = number[self.indices[self.start[i] : self.start[i + 1]]]
             lists.append(found[found >= 0])
         return _listed(lists)
+
+
+class Lists(Protocol):
+    """Lists of points for many centers, of which some can be had at a time."""
+
+    def __getitem__(self, rows: slice) -> Candidates:
+        """Lists of these centers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -292,7 +300,7 @@ class LocalData:
         self,
         centers: Array,
         shapes: Array,
-        candidates: Candidates | None,
+        candidates: Lists | None,
         size: Array,
         left_out: NDArray[np.int64] | None = None,
     ) -> Array:

@@ -101,10 +101,7 @@ class Model:
     def squared_slopes(self) -> Array:
         """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
         assert self.after is not None
-        gradients = np.einsum("ab,nkb->nka", self.units.transform, self.after.gradients)
-        share = self.data.share / self.data.share.sum()
-        slopes: Array = np.einsum("n,nka->a", share, gradients**2) * self.feature_scale**2
-        return slopes
+        return squared_slopes(self, self.after.gradients, self.data.share)
 
     def final(
         self,
@@ -171,12 +168,13 @@ class Model:
                 progress.advance(rows.stop - rows.start)
         return joined(parts)
 
-    def _centers(self, X: Array) -> Array:
+    def centers(self, X: Array) -> Array:
+        """Queries in the units of the recursion."""
         # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
         return np.clip(self.units.features(X), -1e75, 1e75)
 
     def _chunk(self, X: Array, spread: bool, full: bool, trace: bool) -> LocalFits:
-        centers, units = self._centers(X), self.units
+        centers, units = self.centers(X), self.units
         candidates, place, batch = self._fit_at(centers, trace=trace, spread=spread, full=full)
         nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
         around = self._around(centers, candidates, place, batch, full) if spread else None
@@ -253,7 +251,7 @@ class Model:
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that speak for one query (D,)."""
-        _, _, batch = self._fit_at(self._centers(query[None]), keep=True)
+        _, _, batch = self._fit_at(self.centers(query[None]), keep=True)
         indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
         by_distinct[indices] = weights
@@ -261,13 +259,17 @@ class Model:
         order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
         return Neighbors(order.astype(np.int64), weight[order])
 
-    def interval_widths(self, noise: Array, variance_factor: Array, coverage: Array) -> Array:
-        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    def multipliers(self, coverage: Array) -> Array:
+        """Factors (k, K) of the expected deviation that intervals of these coverages need."""
         if self.calibration is None:
             self.calibration = self._calibrate_queries()
+        return self.calibration.multipliers(coverage)
+
+    def interval_widths(self, noise: Array, variance_factor: Array, multipliers: Array) -> Array:
+        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
         scale = self.units.label_scale
         expected = expected_deviation(noise / scale, variance_factor) * scale
-        return expected[:, :, None] * self.calibration.multipliers(coverage).T
+        return expected[:, :, None] * multipliers.T
 
     def _calibrate_queries(self) -> Calibration:
         """Calibrate the query strategy, which leaves no residuals behind, with points held out."""
@@ -286,6 +288,13 @@ class Model:
         return Calibration.from_residuals(
             np.concatenate(residuals), np.concatenate(expected), data.share[held_out]
         )
+
+
+def squared_slopes(model: Model, gradients: Array, share: Array) -> Array:
+    """Mean square (D,) of gradients (m, K, r) in the model's units, per standard deviation of a feature."""
+    there = np.einsum("ab,nkb->nka", model.units.transform, gradients)
+    slopes: Array = np.einsum("n,nka->a", share / share.sum(), there**2) * model.feature_scale**2
+    return slopes
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -294,23 +295,27 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         levels = checked_coverage(coverage)
         fits = self._fits(X, spread=True)
+        return self._interval(fits, coverage, [model.multipliers(levels) for model in self._models])
+
+    def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
+        """Intervals around fits, from the multipliers (k, K) of each model."""
         parts = [fits.output(k) for k in range(len(self.output_names_))]
         groups = [parts] if len(self._models) == 1 else [[part] for part in parts]
         half = np.concatenate(
             [
                 model.interval_widths(
-                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, levels
+                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, factors
                 )
-                for model, group in zip(self._models, groups, strict=True)
+                for model, group, factors in zip(self._models, groups, multipliers, strict=True)
             ],
             axis=1,
         )
         if np.isinf(half).any():
             warnings.warn(
-                f"coverage={levels.tolist()} asks for more than {self.n_samples_} training rows can tell; "
-                "such intervals are infinite",
+                f"coverage={coverage} asks for more than {self.n_samples_} training rows can tell; such "
+                "intervals are infinite",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         center = np.stack([part.value for part in parts], axis=1)[:, :, None]
         interval = np.stack([center - half, center + half], axis=-1)
@@ -428,26 +433,22 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> LocalFits:
         check_is_fitted(self, "_models")
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-        parts = []
-        for model in self._models:
-            fits = model.fits(
-                X,
-                spread=spread,
-                full=full,
-                trace=trace,
-                threads=_threads(self.n_jobs),
-                verbose=self.verbose,
-            )
-            named = replace(fits, feature_names=tuple(map(str, names)), output_names=self.output_names_)
-            parts.append(named)
+        what: dict[str, Any] = {"spread": spread, "full": full, "trace": trace}
+        what |= {"threads": _threads(self.n_jobs), "verbose": self.verbose}
+        return self._presented([model.fits(X, **what) for model in self._models])
+
+    def _presented(self, parts: list[LocalFits]) -> LocalFits:
+        """Fits of all models, with names, as the user gets them."""
+        dimension = self.n_features_in_
+        names = tuple(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(dimension)])))
+        parts = [replace(fits, feature_names=names, output_names=self.output_names_) for fits in parts]
         few = int(np.count_nonzero(parts[0].status == Status.FEW_NEIGHBORS))
         if few:
             warnings.warn(
-                f"{few} of {len(X)} queries have fewer than two training points within "
+                f"{few} of {len(parts[0])} queries have fewer than two training points within "
                 f"exclusion_radius={self.exclusion_radius}; their nearest points were used",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if len(parts) > 1:
             alone = [

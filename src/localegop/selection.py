@@ -16,7 +16,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData, turned
+from localegop.local_regression import Candidates, Lists, LocalData, turned
 from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.strategies import GradientField
@@ -167,10 +167,10 @@ class Fold:
 
     data: LocalData
     own: NDArray[np.intp]
-    candidates: Candidates | None
+    candidates: Lists | None
     centers: Array
     labels: Array
-    center_candidates: Candidates | None
+    center_candidates: Lists | None
 
 
 def fold_of(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData
+from localegop.local_regression import Candidates, Lists, LocalData
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Step
 from localegop.sums import partial_sums, total
@@ -42,7 +42,7 @@ class GradientField:
     loo_errors: list[Array] = field(default_factory=list)
 
     def learn(
-        self, n_iter: int, candidates: Candidates | None, progress: Progress, *, onward: bool = True
+        self, n_iter: int, candidates: Lists | None, progress: Progress, *, onward: bool = True
     ) -> Array:
         """Run the recursion for all training points; return the shapes of the last step.
 
@@ -126,14 +126,14 @@ class FieldLearner:
     own : ndarray of shape (m,)
         The points of its data to learn at. Where they are not all, the gradients at the others have to
         come from elsewhere between :meth:`leave_one_out` and :meth:`averages`.
-    candidates : Candidates or None
-        Lists of the points that they may look at.
+    candidates : Lists or None
+        The points that they may look at.
     progress : Progress
     """
 
     field: GradientField
     own: NDArray[np.int64]
-    candidates: Candidates | None
+    candidates: Lists | None
     progress: Progress
 
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:

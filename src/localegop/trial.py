@@ -67,7 +67,8 @@ def trial_fits(
     gradients: bool,
 ) -> TrialFits:
     """Fit at these points of the data."""
-    squares, slopes = np.empty((len(tried), len(sizes), len(ridges))), []
+    squares = np.empty((len(tried), len(sizes), len(ridges)))
+    slopes = [np.zeros((0, len(sizes), len(ridges), data.labels.shape[1], data.dimension))]
     each = 8 * data.dimension * (data.dimension + gradients * len(sizes) * len(ridges))
     for rows in data.chunks(len(tried), each + 12 * data.reachable):
         here = tried[rows]

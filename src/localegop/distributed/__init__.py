@@ -1,0 +1,11 @@
+"""Fit and predict on a Dask cluster; needs the extra ``dask``."""
+
+try:
+    import dask.array
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError("localegop.distributed needs Dask: pip install 'localegop[dask]'") from error
+
+from localegop.distributed.estimator import DaskLocalEGOPRegressor
+
+__all__ = ["DaskLocalEGOPRegressor"]
