@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Attempt:
         return self.model.choice.error
 
 
-def fitted(rows: DistinctRows, settings: Settings) -> Model:
+def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     """Fit a model to distinct rows."""
     model = Model.unlearned(rows, settings)
     if settings.strategy == "query":
@@ -92,7 +93,9 @@ def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
 
 
 @singledispatch
-def refined_gradients(field: GradientField, model: Model, points: NDArray[np.int64]) -> tuple[Array, Array]:
+def refined_gradients(
+    field: GradientField | Any, model: Model, points: NDArray[np.int64]
+) -> tuple[Array, Array]:
     """Gradients (m, K, D) of the model's fit at points of a field, each without itself, and weights."""
     data = field.data
     gradients = [np.zeros((0, data.labels.shape[1], data.dimension))]
@@ -135,7 +138,7 @@ def _folds(model: Model) -> list[NDArray[np.intp]]:
 
 
 @singledispatch
-def learned(data: LocalData, model: Model, progress: Progress) -> Model:
+def learned(data: LocalData | Any, model: Model, progress: Progress) -> Model:
     """Learn the field from all points, then fit at each without it, and see how that went."""
     own, candidates = np.arange(data.n), data.own_candidates()
     field = GradientField(data, model.rules, model.settings.ridges)

@@ -55,7 +55,7 @@ class Lists(Protocol):
     """Lists of points for many centers, of which some can be had at a time."""
 
     def __getitem__(self, rows: slice) -> Candidates:
-        """Lists of these centers."""
+        """Give the lists of these centers."""
         ...
 
 

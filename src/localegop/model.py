@@ -169,7 +169,7 @@ class Model:
         return joined(parts)
 
     def centers(self, X: Array) -> Array:
-        """Queries in the units of the recursion."""
+        """Turn queries into the units of the recursion."""
         # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
         return np.clip(self.units.features(X), -1e75, 1e75)
 

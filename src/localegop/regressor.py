@@ -312,7 +312,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         if np.isinf(half).any():
             warnings.warn(
-                f"coverage={coverage} asks for more than {self.n_samples_} training rows can tell; such "
+                f"coverage={coverage!r} asks for more than {self.n_samples_} training rows can tell; such "
                 "intervals are infinite",
                 UserWarning,
                 stacklevel=3,

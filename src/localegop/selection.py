@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,14 +136,14 @@ def choose(
 
 @singledispatch
 def errors_without(
-    data: LocalData,
+    data: LocalData | Any,
     rules: Rules,
     menu: Menu,
     gradient_ridges: tuple[float, ...],
     held_out: NDArray[np.intp],
     progress: Progress,
     axes: Array | None = None,
-) -> tuple[Array, Array, GradientField]:
+) -> tuple[Array, Array, GradientField | Any]:
     """Squared errors (step, size, bends, ridge, point) and weights of points held out.
 
     The third is the field learned without them.

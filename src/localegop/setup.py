@@ -111,7 +111,7 @@ def initial_units(
 
 
 @singledispatch
-def in_units(rows: DistinctRows, units: Units, settings: Settings) -> LocalData:
+def in_units(rows: DistinctRows | Any, units: Units, settings: Settings) -> LocalData | Any:
     """Rows in the units of the recursion, ready for local fits."""
     return LocalData(
         units.features(rows.X), units.labels(rows.y), rows.share, **data_options(units, settings)

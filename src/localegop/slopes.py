@@ -10,6 +10,7 @@ see of the features, cost nothing from then on.
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ def global_agop(axes: Array, gradients: Array, share: Array) -> Array:
 
 
 @singledispatch
-def extent_in(data: LocalData) -> Extent:
+def extent_in(data: LocalData | Any) -> Extent:
     """Extent of the rows."""
     return extent(data.rows, data.share)
 

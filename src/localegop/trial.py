@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def isotropic_trial(data: LocalData, ridges: tuple[float, ...], *, gradients: bo
 
 @singledispatch
 def trial_fits(
-    data: LocalData,
+    data: LocalData | Any,
     tried: NDArray[np.int64],
     sizes: tuple[float, ...],
     ridges: tuple[float, ...],

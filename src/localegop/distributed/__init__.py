@@ -1,7 +1,7 @@
 """Fit and predict on a Dask cluster; needs the extra ``dask``."""
 
 try:
-    import dask.array
+    import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError("localegop.distributed needs Dask: pip install 'localegop[dask]'") from error

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from distributed import Client, Future, KilledWorker, get_client
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 import localegop
 from localegop.progress import Progress
@@ -76,8 +76,8 @@ class Cluster:
                 self._look()
             except KilledWorker as error:
                 raise RuntimeError(
-                    f"a task of the fit took several workers down with it, probably for want of memory: raise "
-                    f"n_partitions, lower max_neighbors or give workers more memory ({error})"
+                    "a task of the fit took several workers down with it, probably for want of memory: "
+                    f"raise n_partitions, lower max_neighbors or give workers more memory ({error})"
                 ) from error
             except (CancelledError, CommClosedError) as error:
                 raise self._lost() from error
@@ -137,7 +137,7 @@ class Cluster:
 
 
 def connected(client: Any) -> Cluster:
-    """Cluster of a client, of a scheduler's address, or of the client at hand; its workers are looked at."""
+    """Cluster of a client, of a scheduler's address, or of the client at hand, with workers checked."""
     if isinstance(client, str):
         client = Client(client)
     if client is None:
@@ -169,8 +169,8 @@ def _check_workers(client: Client) -> None:
     for address, found in client.run(has).items():
         if found != localegop.__version__:
             raise RuntimeError(
-                f"worker {address} cannot use localegop {localegop.__version__} ({found}): install the same "
-                "version of localegop, with its extra 'dask', on all workers"
+                f"worker {address} cannot use localegop {localegop.__version__} ({found}): install the "
+                "same version of localegop, with its extra 'dask', on all workers"
             )
 
 

@@ -74,8 +74,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         self._flat_output = flat
         self.output_names_ = _output_names(names_of, self._n_outputs, flat)
         self._publish()
-        sources = [model.data.source for model in self._models]
-        self.loo_residuals_ = residuals_as_given(sources, self._models, flat)
+        self.loo_residuals_ = residuals_as_given(self._models, flat)
         return self
 
     def _fit_on(self, cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> None:
@@ -84,9 +83,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         threads = sum(cluster.client.nthreads().values())
         count = partitions_for(blocks.n, threads, self.max_neighbors, self.n_partitions)
         outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
-        self._models = [
-            fitted(spread_rows(cluster, blocks, count, output), settings) for output in outputs
-        ]
+        self._models = [fitted(spread_rows(cluster, blocks, count, output), settings) for output in outputs]
         self._n_outputs = blocks.outputs
         self.n_samples_, self.n_features_in_ = blocks.n, blocks.dimension
         if names is not None:
@@ -231,16 +228,16 @@ def _multipliers(calibration: Calibration, levels: Array) -> Array:
 def _documented() -> str:
     """Docstring of the plain estimator, with what is different here."""
     doc = inspect.cleandoc(LocalEGOPRegressor.__doc__ or "")
-    first, rest = doc.split("Parameters\n----------\n", 1)
+    rest = doc.split("Parameters\n----------\n", 1)[1]
     parameters, rest = rest.split("\nAttributes\n", 1)
     attributes = rest.split("\nExamples\n", 1)[0]
     told = (
         "Local regression on a Dask cluster, for rows that need not fit in one memory.\n\n"
-        "Same parameters, methods and results as :class:`localegop.LocalEGOPRegressor`. Rows are partitioned\n"
-        "in space, each partition learns the gradients at its rows, and the field stays on the cluster, where\n"
-        "predictions are made lazily.\n\n"
+        "Same parameters, methods and results as :class:`localegop.LocalEGOPRegressor`. Rows are\n"
+        "partitioned in space, each partition learns the gradients at its rows, and the field stays on\n"
+        "the cluster, where predictions are made lazily.\n\nParameters\n----------\n"
     )
-    return f"{told}Parameters\n----------\n{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
+    return f"{told}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
 
 
 def _signature() -> inspect.Signature:

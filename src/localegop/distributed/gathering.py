@@ -40,6 +40,11 @@ def gathered(model: Model) -> Model:
     return whole
 
 
+def _data(model: Model) -> SpreadData:
+    assert isinstance(model.data, SpreadData)
+    return model.data
+
+
 def slope_sums(model: Model) -> Array:
     """Mean squares (D,) of the gradients at all rows, per standard deviation of a feature."""
     data, field = model.data, model.field
@@ -54,8 +59,9 @@ def _slopes(table: Table, model: Model) -> tuple[Array, float]:
     return squared_slopes(model, table["after_gradients"], share) * share.sum(), float(share.sum())
 
 
-def residuals_as_given(sources: list[SpreadRows], models: list[Model], flat: bool) -> da.Array:
+def residuals_as_given(models: list[Model], flat: bool) -> Any:
     """Leave-one-out residuals of the rows as given, lazily; NaN at rows that took no part."""
+    sources = [_data(model).source for model in models]
     n = sources[0].n_given
     blocks = []
     for start in range(0, n, RESIDUAL_BLOCK):

@@ -1,4 +1,4 @@
-"""What a worker stands on when it learns: the rows of its partition with those borrowed, and what it does there.
+"""What a worker stands on when it learns: the rows of its partition with those borrowed.
 
 Every function here is the body of a task. The work itself is that of one process, at some of the points.
 """
@@ -86,7 +86,8 @@ def ground(
     data = local_data(together, every, options)
     own = np.searchsorted(together["number"], table["number"])
     fold = fold_of(data, own, data.candidates(data.rows[own]), np.flatnonzero(together["held"]), rest)
-    fold = replace(fold, candidates=packed(fold.candidates))
+    lists = None if fold.candidates is None else fold.candidates[: len(fold.own)]
+    fold = replace(fold, candidates=packed(lists))
     kept = [take(part, ~part["held"], ("number",)) for part in (table, *borrowed)]
     numbers, order = in_order(kept)
     return Ground(fold, numbers["number"], order, guests)
@@ -120,7 +121,7 @@ def _fitted(here: Ground, rules: Rules, ridges: Ridges, stage: Stage | None) -> 
 
 
 def half_sums(half: Half) -> Array:
-    """Sums of errors, for the choice of the ridge."""
+    """Take the sums of errors, for the choice of the ridge."""
     return half.sums
 
 
@@ -195,7 +196,7 @@ def refined(
 
 
 def after_fits(here: Ground, model: Model, stage: Stage) -> Table:
-    """Final fits at own points, each without itself."""
+    """Make the final fits at own points, each without itself."""
     in_place = replace(model, data=here.fold.data)
     after, factors = aftermath(in_place, here.fold.own, here.fold.candidates, stage.shape, SILENT)
     return {

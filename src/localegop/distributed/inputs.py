@@ -21,7 +21,7 @@ BLOCK_BYTES = 4e6  # of arrays from memory, which travel inside tasks
 
 @dataclass(frozen=True)
 class Blocks:
-    """Checked rows on the cluster, as tables of X, y and weight, and the number of the first row of each."""
+    """Checked rows on the cluster, as tables of X, y and weight; ``first`` numbers their first rows."""
 
     tables: list[Future[Table]]
     first: list[int]
@@ -50,7 +50,7 @@ def is_lazy(value: Any) -> bool:
 
 
 def aligned(cluster: Cluster, X: Any, y: Any, weight: Any, missing: str) -> tuple[Blocks, list[str] | None]:
-    """Blocks of X with the rows of y and weights that belong to them, all checked; and names of features."""
+    """Blocks of X with their rows of y and weights, all checked; and the names of features."""
     parts = {"X": X, "y": y} | ({} if weight is None else {"sample_weight": weight})
     pieces: dict[str, tuple[list[Any], NDArray[np.int64]]] = {}
     names: list[str] | None = None
@@ -77,7 +77,7 @@ def aligned(cluster: Cluster, X: Any, y: Any, weight: Any, missing: str) -> tupl
     shapes = cluster.gather(cluster.each(_widths, tables))
     if len(set(shapes)) > 1:
         raise ValueError(
-            f"all chunks must have as many columns, but they have (X, y) {sorted(set(shapes))}"
+            f"chunks must have equally many columns, but they have (X, y) {sorted(set(shapes))}"
         )
     return Blocks(tables, first, counts["X"], *shapes[0]), names
 
@@ -136,8 +136,8 @@ def checked_rows(
         lacking = np.flatnonzero(np.isnan(values).any(axis=1))
         if missing == "error" and len(lacking):
             raise ValueError(
-                f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill missing values in, "
-                "or leave such rows out with missing='drop'"
+                f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill missing values "
+                "in, or leave such rows out with missing='drop'"
             )
         if len(bad):
             raise ValueError(f"{name} contains infinity in {where}, first in row {start + bad[0]}")

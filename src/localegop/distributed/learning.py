@@ -116,7 +116,7 @@ class SpreadField:
         ]
 
     def steps_at(self, p: int, count: int) -> tuple[list[Future[Table]], list[list[Future[Array]]]]:
-        """What partition p knows of the first steps."""
+        """Return what partition p knows of the first steps."""
         return [step[p] for step in self.own[:count]], [step[p] for step in self.borrowed[:count]]
 
 
@@ -131,10 +131,8 @@ def _(
     axes: Array | None = None,
 ) -> tuple[Array, Array, SpreadField]:
     rest = data.without(held_out)
-    if axes is None:
-        rest = replace(rest, frame=replace(rest.frame, apart=False))
-    else:
-        rest = rest.turned(axes)
+    after_lists = replace(rest, frame=replace(rest.frame, apart=False))
+    rest = after_lists if axes is None else rest.turned(axes)
     field = SpreadField.on(rest, rules, gradient_ridges)
     field.learn(max(menu.steps), progress, onward=False)
     cluster = data.cluster
@@ -209,7 +207,9 @@ def _(data: SpreadData, model: Model, progress: Progress) -> Model:
     done = [cluster.submit(_done, expected[p], table) for p, table in enumerate(tables)]
     cluster.gather(done, progress, [3.0 * count for count in field.counts], "fit: last fits")
     cluster.gather([cluster.submit(_done, calibration, None)])
-    left = LearnedField(field.scene.placed.splits, tables, field.scene.placed.numbers, calibration, model.choice.step)
+    left = LearnedField(
+        field.scene.placed.splits, tables, field.scene.placed.numbers, calibration, model.choice.step
+    )
     return replace(model, field=cast(Any, left))
 
 

@@ -38,9 +38,7 @@ class Head:
     @property
     def needed(self) -> int:
         """How many of the nearest rows a query needs."""
-        return neighbors_needed(
-            self.options["max_neighbors"], self.model.units.transform.shape[1], self.n
-        )
+        return neighbors_needed(self.options["max_neighbors"], self.model.units.transform.shape[1], self.n)
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ def lazy_fits(block: Delayed, head: Head, field: LearnedField, what: What) -> De
     """Local fits at a block of queries."""
     head = delayed(head)
     routed = delayed(_routed, pure=False)(block, head, field.splits)
-    reaches = [
-        delayed(_reach, pure=False)(routed, p, table, head) for p, table in enumerate(field.tables)
-    ]
+    reaches = [delayed(_reach, pure=False)(routed, p, table, head) for p, table in enumerate(field.tables)]
     lendings = []
     if len(field.tables) > 1:
         lendings = [
@@ -101,9 +97,7 @@ def _reach(routed: Routed, p: int, table: Table, head: Head) -> Reach:
     return reach_of(table["rows"], routed.centers[routed.home == p], head.needed)
 
 
-def _lendings(
-    table: Table, reaches: Sequence[Reach], q: int, head: Head, what: What
-) -> list[Table | None]:
+def _lendings(table: Table, reaches: Sequence[Reach], q: int, head: Head, what: What) -> list[Table | None]:
     """Rows that partition q lends to each of the others."""
     found: list[Table | None] = []
     for p, reach in enumerate(reaches):
@@ -155,7 +149,9 @@ def _together(routed: Routed, fits: list[LocalFits | None], head: Head, what: Wh
     found = [part for part in fits if part is not None]
     if not found:
         return None
-    order = np.concatenate([np.flatnonzero(routed.home == p) for p, part in enumerate(fits) if part is not None])
+    order = np.concatenate(
+        [np.flatnonzero(routed.home == p) for p, part in enumerate(fits) if part is not None]
+    )
     return reordered(joined(found), np.argsort(order))
 
 

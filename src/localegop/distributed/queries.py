@@ -41,8 +41,7 @@ class Queries:
         import dask.dataframe as dd
 
         frames = [
-            delayed(_framed)(part, block, names, flat)
-            for part, block in zip(parts, self.raw, strict=True)
+            delayed(_framed)(part, block, names, flat) for part, block in zip(parts, self.raw, strict=True)
         ]
         meta = _framed(np.zeros((0,) if flat else (0, len(names))), self.frame._meta.iloc[:0], names, flat)
         return dd.from_delayed(frames, meta=meta, divisions=self.frame.divisions, verify_meta=False)

@@ -21,7 +21,7 @@ BATCH = 256  # balls searched at a time
 
 @dataclass(frozen=True)
 class Reach:
-    """Balls (m, D), (m,) that hold whatever centers may look at, and how far centers lie from the middle."""
+    """Balls that hold whatever centers may look at, and how far centers lie from the middle of each."""
 
     middle: Array
     radius: Array

@@ -87,8 +87,8 @@ def spread_rows(cluster: Cluster, blocks: Blocks, n_partitions: int, output: int
     counts = [facts[r][0] for r in kept]
     if sum(counts) < 2 and sum(facts[r][1] for r in kept) < 2:
         raise ValueError(
-            f"{sum(counts)} rows of positive weight and without missing values are left, but at least 2 are "
-            "needed"
+            f"{sum(counts)} rows of positive weight and without missing values are left, but at least 2 "
+            "are needed"
         )
     return SpreadRows(
         cluster,

@@ -84,7 +84,7 @@ class SpreadData:
     def dimension(self) -> int:
         """Number of features in the axes in force."""
         axes = self.frame.axes
-        return self.frame.units.transform.shape[1] if axes is None else axes.shape[1]
+        return int((self.frame.units.transform if axes is None else axes).shape[1])
 
     @property
     def limit(self) -> int | None:
