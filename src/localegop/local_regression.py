@@ -197,10 +197,23 @@ class LocalData:
                 else NearestNeighbors(algorithm="brute", n_jobs=self.threads).fit(self.rows)
             )
         if isinstance(self._search, cKDTree):
-            found = self._search.query(centers, np.arange(1, count + 1), workers=self.threads)[1]
+            found = self._nearest_in_tree(centers, count)
         else:
             found = self._search.kneighbors(centers, count, return_distance=False)
         return np.asarray(found)
+
+    def _nearest_in_tree(self, centers: Array, count: int) -> NDArray[np.intp]:
+        """Find the nearest points; of equally far ones the first, whatever the tree looks like."""
+        wanted = np.arange(1, min(count + 1, self.n) + 1)
+        distances, found = self._search.query(centers, wanted, workers=self.threads)
+        tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
+        for i in np.flatnonzero(tied):
+            far, near, more = distances[i], found[i], count + 1
+            while far[-1] == distances[i, -1] and more < self.n:
+                more = min(2 * more, self.n)
+                far, near = self._search.query(centers[i], np.arange(1, more + 1))
+            found[i, :count] = near[np.lexsort((near, far))[:count]]
+        return np.asarray(found[:, :count])
 
     def _lists_within_radius(self, centers: Array) -> list[NDArray[np.int32]]:
         if self._ball is None:
