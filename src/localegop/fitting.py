@@ -62,6 +62,7 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
     first = _attempt_in_axes(base, whole, axes, progress)
     agops = [_refined_agop(first.model, a, field) for a, field in zip(axes, first.fields, strict=True)]
+    first = replace(first, fields=[])  # they have served, and hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
     return [first, _attempt_in_axes(base, whole, axes, progress)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.distributed.packing import packed
+from localegop.distributed.packing import packed, packed_lists
 from localegop.distributed.spread import Numbers, local_data
 from localegop.distributed.tables import Table, in_order, take
 from localegop.fitting import aftermath, noise_around, refined_gradients
@@ -76,7 +76,7 @@ def ground(
         fold = Fold(
             data,
             own,
-            packed(data.candidates(data.rows[own])),
+            packed_lists(data, data.rows[own]),
             centers,
             table["labels"][held],
             data.candidates(centers),
@@ -86,8 +86,8 @@ def ground(
     data = local_data(together, every, options)
     own = np.searchsorted(together["number"], table["number"])
     fold = fold_of(data, own, data.candidates(data.rows[own]), np.flatnonzero(together["held"]), rest)
-    lists = None if fold.candidates is None else fold.candidates[: len(fold.own)]
-    fold = replace(fold, candidates=packed(lists))
+    if fold.candidates is not None:
+        fold = replace(fold, candidates=packed(fold.candidates[: len(fold.own)]))
     kept = [take(part, ~part["held"], ("number",)) for part in (table, *borrowed)]
     numbers, order = in_order(kept)
     return Ground(fold, numbers["number"], order, guests)

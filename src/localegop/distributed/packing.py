@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates
+from localegop.local_regression import Candidates, LocalData
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,41 @@ class PackedLists:
         return Candidates(counts, (sums[entry] + base).astype(np.int32))
 
 
-def packed(candidates: Candidates | None) -> PackedLists | None:
-    """Pack lists of at least one entry each."""
-    if candidates is None:
+def packed_lists(data: LocalData, centers: Array) -> PackedLists | None:
+    """Find the points that centers may look at, and pack them a few centers at a time."""
+    if data.limit is None and data.radius is None:
         return None
+    kind = np.uint8 if data.n < 255 * data.reachable else np.uint16  # by the usual step
+    return joined(
+        [
+            packed(data.candidates(centers[rows]), kind)
+            for rows in data.chunks(len(centers), 8 * data.reachable)
+        ]
+    )
+
+
+def joined(parts: list[PackedLists]) -> PackedLists:
+    """Put lists of several batches of centers one after the other."""
+    if not parts:
+        return PackedLists(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    ends = np.cumsum([0] + [len(part.codes) for part in parts])
+    starts = [part.start[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    return PackedLists(
+        np.concatenate([part.first for part in parts]),
+        np.concatenate([*starts, ends[-1:]]),
+        np.concatenate([part.codes for part in parts]),
+    )
+
+
+def packed(candidates: Candidates | None, kind: type[Any] = np.uint8) -> PackedLists:
+    """Pack lists of at least one entry each."""
+    assert candidates is not None
     starts = candidates.start[:-1]
     steps = np.diff(candidates.indices, prepend=candidates.indices[:1])
     steps[starts] = 0
-    kinds: list[type[Any]] = [np.uint8, np.uint16]
-    sizes = [(len(steps) + int((steps // np.iinfo(kind).max).sum())) * kind().itemsize for kind in kinds]
-    kind = kinds[int(np.argmin(sizes))]
     most = np.iinfo(kind).max
     ends = np.cumsum(steps // most + 1)
     codes = np.full(int(ends[-1]) if len(ends) else 0, most, dtype=kind)
     codes[ends - 1] = steps % most
     start = np.concatenate([[0], ends])[candidates.start]
-    first = candidates.indices[starts]
-    return PackedLists(first, start.astype(np.int64), codes)
+    return PackedLists(candidates.indices[starts], start.astype(np.int64), codes)

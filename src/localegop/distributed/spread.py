@@ -6,6 +6,7 @@ rows that its centers may look at (:mod:`localegop.distributed.reach`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -207,9 +208,11 @@ def _borrowed(data: SpreadData, partitions: list[Partition], some: Numbers | Non
         for j, other in enumerate(partitions):
             if i != j and (low <= other.high).all() and (high >= other.low).all():
                 found.append((i, j, cluster.submit(_lent, other.table, reaches[i], k, apart)))
-    sizes = cluster.gather(cluster.each(len, [future for _, _, future in found]))
+    sizes = cluster.gather(
+        [cluster.submit(_lengths, [one[2] for one in found if one[0] == i]) for i in range(len(partitions))]
+    )
     loans: list[list[Loan]] = [[] for _ in partitions]
-    for (i, j, positions), size in zip(found, sizes, strict=True):
+    for (i, j, positions), size in zip(found, itertools.chain.from_iterable(sizes), strict=True):
         if size:
             table = cluster.submit(take, partitions[j].table, positions)
             loans[i].append(Loan(j, positions, table))
@@ -255,6 +258,10 @@ def _reach(table: Table, k: int, some: Numbers | None, apart: bool) -> Reach:
 
 def _bounds(reach: Reach) -> tuple[Array, Array]:
     return reach.bounds
+
+
+def _lengths(found: list[NDArray[np.intp]]) -> list[int]:
+    return [len(positions) for positions in found]
 
 
 def _lent(table: Table, reach: Reach, k: int, apart: bool) -> NDArray[np.intp]:
