@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -257,7 +257,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Predict labels of q points.
 
         Parameters
@@ -270,13 +270,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (q,) or (q, K)
+            Lazy for a dask array or dataframe X: this model is sent to its blocks. So are the answers of
+            :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
         """
+        if _is_lazy(X):
+            return self._mapped(X, spread=return_std).predicted(return_std)
         fits = self._fits(X, spread=return_std)
         return (fits.value, fits.std) if return_std else fits.value
 
-    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Array:
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:
         """Predict intervals that hold a new label with the given probability.
 
         The width follows the local noise; how many noise levels wide an interval is has been calibrated
@@ -293,9 +297,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (q, 2), or (q, k, 2) for a sequence of coverages
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
+        check_is_fitted(self, "_models")
         levels = checked_coverage(coverage)
-        fits = self._fits(X, spread=True)
-        return self._interval(fits, coverage, [model.multipliers(levels) for model in self._models])
+        multipliers = [model.multipliers(levels) for model in self._models]
+        if _is_lazy(X):
+            return self._mapped(X, spread=True).intervals(coverage, multipliers)
+        return self._interval(self._fits(X, spread=True), coverage, multipliers)
 
     def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
         """Intervals around fits, from the multipliers (k, K) of each model."""
@@ -335,7 +342,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         LocalFits
+            For a dask array or dataframe, a list of lazy ones, one a block; None where a block is empty.
         """
+        if _is_lazy(X):
+            return cast(LocalFits, self._mapped(X, spread=True, full=True, trace=trace).fits)
         return self._fits(X, spread=True, full=True, trace=trace)
 
     def global_importance(self) -> Array:
@@ -359,9 +369,19 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Kernels and schedules that are code of one's own cannot be saved so.
         """
+        header = self._header()
+        arrays: dict[str, Array] = {}
+        for k, model in enumerate(self._models):
+            about, parts = storage.pack(model, f"{k}_")
+            header["models"].append(about)
+            arrays |= parts
+        storage.write(path, header, arrays)
+
+    def _header(self) -> dict[str, Any]:
+        """Return what a file has to say beside the models."""
         check_is_fitted(self, "_models")
         settings = self._models[0].settings
-        header: dict[str, Any] = {
+        return {
             "localegop": version("localegop"),
             "parameters": storage.encoded_parameters(self.get_params(deep=False), settings.seed),
             "n_samples": self.n_samples_,
@@ -371,12 +391,6 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist() or None,
             "models": [],
         }
-        arrays: dict[str, Array] = {}
-        for k, model in enumerate(self._models):
-            about, parts = storage.pack(model, f"{k}_")
-            header["models"].append(about)
-            arrays |= parts
-        storage.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -399,6 +413,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._models = [
             storage.unpack(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
         ]
+        self._restore_names(header)
+
+    def _restore_names(self, header: dict[str, Any]) -> None:
+        """Set what does not concern single models, and check that these fit to it."""
         self._flat_output = bool(header["flat_output"])
         self.n_samples_ = int(header["n_samples"])
         self.n_features_in_ = int(header["n_features"])
@@ -406,7 +424,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if header["feature_names"] is not None:
             self.feature_names_in_ = np.array(list(map(str, header["feature_names"])), dtype=object)
         widths = {len(model.units.center) for model in self._models}
-        outputs = sum(model.data.labels.shape[1] for model in self._models)
+        outputs = sum(len(model.units.label_scale) for model in self._models)
         if widths != {self.n_features_in_} or outputs != len(self.output_names_):
             raise ValueError("its parts do not fit together")
         self._publish()
@@ -433,9 +451,22 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> LocalFits:
         check_is_fitted(self, "_models")
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._presented(self._raw_fits(X, spread=spread, full=full, trace=trace))
+
+    def _mapped(self, X: Any, **what: bool) -> Any:
+        """Lazy answers for blocks of queries."""
+        check_is_fitted(self, "_models")
+        from localegop.distributed.queries import mapped
+
+        return mapped(self, X, **what)
+
+    def _raw_fits(
+        self, X: Array, *, spread: bool = False, full: bool = False, trace: bool = False
+    ) -> list[LocalFits]:
+        """Fits of each model at checked queries."""
         what: dict[str, Any] = {"spread": spread, "full": full, "trace": trace}
         what |= {"threads": _threads(self.n_jobs), "verbose": self.verbose}
-        return self._presented([model.fits(X, **what) for model in self._models])
+        return [model.fits(X, **what) for model in self._models]
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         """Fits of all models, with names, as the user gets them."""
@@ -486,6 +517,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             threads=_threads(self.n_jobs),
             verbose=self.verbose,
         )
+
+
+def _is_lazy(X: Any) -> bool:
+    """Whether X is a dask collection; dask need not be installed to tell."""
+    return hasattr(type(X), "__dask_graph__")
 
 
 def _rows(X: Array, y: Array, weight: Array) -> DistinctRows:

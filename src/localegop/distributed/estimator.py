@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import replace
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +16,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from localegop.distributed import queries
+from localegop import storage
+from localegop.distributed import files, queries
 from localegop.distributed.cluster import Cluster, connected
 from localegop.distributed.gathering import gathered, residuals_as_given, slope_sums
 from localegop.distributed.inputs import aligned, is_lazy
@@ -109,17 +112,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         std : like y
             Only with ``return_std``.
         """
-        asked, fits = self._lazy(X, What(spread=return_std))
-        tail = () if self._flat_output else (len(self.output_names_),)
-        found = tuple(
-            asked.like_given(
-                [delayed(queries.values)(part, name, tail) for part in fits],
-                self.output_names_,
-                self._flat_output,
-            )
-            for name in (("value", "std") if return_std else ("value",))
-        )
-        return found if return_std else found[0]
+        return self._answers(X, What(spread=return_std)).predicted(return_std)
 
     def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Any:
         """Predict intervals that hold a new label with the given probability, lazily.
@@ -135,13 +128,8 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
         levels = checked_coverage(coverage)
-        asked, fits = self._lazy(X, What(spread=True))
         factors = [delayed(_multipliers)(_field(model).calibration, levels) for model in self._models]
-        tail = (2,) if np.ndim(coverage) == 0 else (len(levels), 2)
-        tail = tail if self._flat_output else (len(self.output_names_), *tail)
-        shell = delayed(self._shell())
-        parts = [delayed(queries.intervals)(shell, part, coverage, factors, tail) for part in fits]
-        return asked.array(parts, tail)
+        return self._answers(X, What(spread=True)).intervals(coverage, factors)
 
     def localize(self, X: Any, *, trace: bool = False) -> Any:
         """Fit at q points and tell all, lazily.
@@ -156,7 +144,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         list of Delayed
             One :class:`localegop.results.LocalFits` for each block of X; None where a block is empty.
         """
-        return self._lazy(X, What(spread=True, full=True, trace=trace))[1]
+        return self._answers(X, What(spread=True, full=True, trace=trace)).fits
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of predictions, computed on the cluster."""
@@ -179,6 +167,38 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         local._publish()
         return local
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a folder that all workers see: a file a partition, and an index."""
+        header = self._header()
+        arrays: dict[str, Array] = {}
+        header["parameters"] = {k: v for k, v in header["parameters"].items() if k != "client"}
+        folder = Path(path).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        for k, model in enumerate(self._models):
+            about, parts = files.write_model(folder, k, model)
+            header["models"].append(about)
+            arrays |= parts
+        storage.write(folder / files.INDEX, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], client: Any = None) -> Self:
+        """Read a model that :meth:`save` wrote; its partitions are read by the workers of ``client``."""
+        folder, header, arrays = files.read_index(Path(path).resolve())
+        try:
+            model = cls(**storage.decoded_parameters(header["parameters"]), client=client)
+            model._validate_params()
+            settings = replace(model._settings(), threads=model._task_threads)
+            with connected(client) as cluster:
+                model._models = [
+                    files.read_model(cluster, folder, k, about, arrays, settings, int(header["n_samples"]))
+                    for k, about in enumerate(header["models"])
+                ]
+                model._restore_names(header)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{str(folder)!r} is not a valid localegop model: {error}") from error
+        model.loo_residuals_ = residuals_as_given(model._models, model._flat_output)
+        return model
+
     def _shell(self) -> LocalEGOPRegressor:
         """Return a plain estimator that knows all but the data."""
         check_is_fitted(self, "_models")
@@ -191,23 +211,20 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
                 setattr(shell, name, getattr(self, name))
         return shell
 
-    def _lazy(self, X: Any, what: What) -> tuple[queries.Queries, list[Any]]:
-        """Blocks of queries and, for each, the local fits as a user gets them."""
-        shell = delayed(self._shell())
+    def _answers(self, X: Any, what: What) -> queries.Answers:
+        """Lazy local fits at blocks of queries."""
+        shell = self._shell()
         names = getattr(self, "feature_names_in_", None)
         asked = queries.queries_of(X, self.n_features_in_, names)
-        heads = [_head(model) for model in self._models]
-        fits = [
-            delayed(queries.presented, pure=False)(
-                shell,
-                [
-                    lazy_fits(block, head, _field(model), what)
-                    for head, model in zip(heads, self._models, strict=True)
-                ],
-            )
-            for block in asked.blocks
-        ]
-        return asked, fits
+        heads, everywhere = [_head(model) for model in self._models], delayed(shell)
+        fits = []
+        for block in asked.blocks:
+            each = [
+                lazy_fits(block, head, _field(model), what)
+                for head, model in zip(heads, self._models, strict=True)
+            ]
+            fits.append(delayed(queries.presented, pure=False)(everywhere, each))
+        return queries.Answers(asked, fits, shell)
 
 
 def _field(model: Model) -> LearnedField:

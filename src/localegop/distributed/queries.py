@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,23 +91,67 @@ def _framed(values: Array, block: Any, names: tuple[str, ...], flat: bool) -> An
     return pd.DataFrame(values, index=block.index, columns=list(names))
 
 
+@dataclass(frozen=True)
+class Answers:
+    """Local fits at blocks of queries, and the estimator; without data, if these are on a cluster."""
+
+    asked: Queries
+    fits: list[Delayed]
+    shell: LocalEGOPRegressor
+
+    @property
+    def _outputs(self) -> tuple[int, ...]:
+        return () if self.shell._flat_output else (len(self.shell.output_names_),)
+
+    def predicted(self, return_std: bool) -> Any:
+        """Predictions, and standard errors if they are asked for."""
+        found = [
+            self.asked.like_given(
+                [delayed(_values)(part, name, self._outputs) for part in self.fits],
+                self.shell.output_names_,
+                self.shell._flat_output,
+            )
+            for name in ("value", "std")[: 1 + return_std]
+        ]
+        return tuple(found) if return_std else found[0]
+
+    def intervals(self, coverage: Any, multipliers: list[Any]) -> da.Array:
+        """Intervals, from the multipliers of each model."""
+        tail = (*self._outputs, 2) if np.ndim(coverage) == 0 else (*self._outputs, len(coverage), 2)
+        shell = delayed(self.shell)
+        parts = [delayed(_intervals)(shell, part, coverage, multipliers, tail) for part in self.fits]
+        return self.asked.array(parts, tail)
+
+
+def mapped(model: LocalEGOPRegressor, X: Any, **what: bool) -> Answers:
+    """Answers of a plain estimator, which goes to where the blocks of queries are."""
+    asked = queries_of(X, model.n_features_in_, getattr(model, "feature_names_in_", None))
+    sent = copy(model)
+    sent.n_jobs = 1 if model.n_jobs is None else model.n_jobs  # workers run several tasks at a time
+    sent.verbose = 0
+    everything = delayed(sent)
+    return Answers(asked, [delayed(_fits)(everything, block, what) for block in asked.blocks], model)
+
+
+def _fits(model: LocalEGOPRegressor, X: Array, what: dict[str, bool]) -> LocalFits | None:
+    return model._presented(model._raw_fits(X, **what)) if len(X) else None
+
+
 def presented(shell: LocalEGOPRegressor, fits: list[LocalFits | None]) -> LocalFits | None:
     """Fits of all models as the user gets them; None if the block has no queries."""
     found = [part for part in fits if part is not None]
     return shell._presented(found) if found else None
 
 
-def values(fits: LocalFits | None, name: str, tail: tuple[int, ...]) -> Array:
-    """One column of fits."""
+def _values(fits: LocalFits | None, name: str, tail: tuple[int, ...]) -> Array:
     return np.zeros((0, *tail)) if fits is None else getattr(fits, name)
 
 
-def intervals(
+def _intervals(
     shell: LocalEGOPRegressor,
     fits: LocalFits | None,
     coverage: Any,
     multipliers: list[Array],
     tail: tuple[int, ...],
 ) -> Array:
-    """Intervals of a block."""
     return np.zeros((0, *tail)) if fits is None else shell._interval(fits, coverage, multipliers)
