@@ -7,5 +7,6 @@ except ImportError as error:
     raise ImportError("localegop.distributed needs Dask: pip install 'localegop[dask]'") from error
 
 from localegop.distributed.estimator import DaskLocalEGOPRegressor
+from localegop.distributed.planning import Plan, plan
 
-__all__ = ["DaskLocalEGOPRegressor"]
+__all__ = ["DaskLocalEGOPRegressor", "Plan", "plan"]

@@ -36,8 +36,8 @@ Array = NDArray[np.float64]
 EXTRA: dict[str, Any] = {"n_partitions": None, "client": None}
 EXTRA_DOC = """
     n_partitions : int or None, default=None
-        Parts that rows are divided into, in space; None for one for each thread of the cluster, and more
-        where these would have more than 50,000 rows. There are at most n / max_neighbors of them.
+        Parts that rows are divided into, in space; None for one for each thread of the cluster, and up to
+        1,000 where these would have more than 50,000 rows. There are at most n / max_neighbors of them.
         Results do not depend on it.
     client : dask.distributed.Client, str or None, default=None
         Client, or address of a scheduler; None for the client at hand.
