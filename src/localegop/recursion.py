@@ -135,6 +135,9 @@ class Stage:
     shape: Array
     previous_agop: Array | None = None
 
+    def __sizeof__(self) -> int:
+        return self.shape.nbytes * (1 if self.previous_agop is None else 2)
+
 
 class Recursion:
     """The loop for a batch of centers; ``shape`` is that of step ``t``, which :meth:`advance` takes.

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.distributed.packing import packed, packed_lists
+from localegop.distributed.packing import PackedLists, packed, packed_lists
 from localegop.distributed.spread import Numbers, local_data
 from localegop.distributed.tables import Table, in_order, take
 from localegop.fitting import aftermath, noise_around, refined_gradients
+from localegop.local_regression import Lists
 from localegop.model import Model
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Stage, isotropic
@@ -34,7 +35,13 @@ class Ground:
     fold: Fold
     number: Numbers  # of the rows to learn from
     order: NDArray[np.intp]  # sorts own rows, followed by borrowed ones, by number
+    kept: list[NDArray[np.intp]]  # rows of each loan that are looked at
     guests: Table  # number and share of the points held out
+
+    def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
+        data, lists = self.fold.data, self.fold.candidates
+        rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.share.nbytes)
+        return rows + self.number.nbytes + self.order.nbytes + (0 if lists is None else lists.__sizeof__())
 
     def whole(self, own: Array, borrowed: list[Array]) -> Array:
         """Values at all rows from those at own rows and those that came along with the borrowed."""
@@ -69,28 +76,63 @@ def ground(
     guests = take(table, held, ("number", "share"))
     if apart:
         mine = take(table, ~held)
-        together, order = in_order([mine, *borrowed])
+        together, _ = in_order([mine, *borrowed])
         data = local_data(together, rest, options)
         own = np.searchsorted(together["number"], mine["number"])
         centers = np.ascontiguousarray(table["rows"][held])
-        fold = Fold(
-            data,
-            own,
-            packed_lists(data, data.rows[own]),
-            centers,
-            table["labels"][held],
-            data.candidates(centers),
-        )
-        return Ground(fold, together["number"], order, guests)
-    together, _ = in_order([table, *borrowed])
-    data = local_data(together, every, options)
-    own = np.searchsorted(together["number"], table["number"])
-    fold = fold_of(data, own, data.candidates(data.rows[own]), np.flatnonzero(together["held"]), rest)
-    if fold.candidates is not None:
-        fold = replace(fold, candidates=packed(fold.candidates[: len(fold.own)]))
-    kept = [take(part, ~part["held"], ("number",)) for part in (table, *borrowed)]
-    numbers, order = in_order(kept)
-    return Ground(fold, numbers["number"], order, guests)
+        lists, theirs = packed_lists(data, data.rows[own]), packed_lists(data, centers)
+        fold = Fold(data, own, lists, centers, table["labels"][held], theirs)
+    else:
+        together, _ = in_order([table, *borrowed])
+        data = local_data(together, every, options)
+        own = np.searchsorted(together["number"], table["number"])
+        fold = fold_of(data, own, data.candidates(data.rows[own]), np.flatnonzero(together["held"]), rest)
+        together = take(together, ~together["held"], ("number",))
+        lists, theirs = _packed(fold.candidates, len(own)), _packed(fold.center_candidates, len(own))
+        fold = replace(fold, candidates=lists, center_candidates=theirs)
+    used = _used(fold, lists, theirs)
+    number = together["number"][used]
+    numbers = [table["number"][~held], *(part["number"] for part in borrowed)]
+    kept = [np.flatnonzero(np.isin(part, number)) for part in numbers[1:]]
+    chosen_numbers = [numbers[0], *(part[at] for part, at in zip(numbers[1:], kept, strict=True))]
+    order = np.argsort(np.concatenate(chosen_numbers), kind="stable")
+    return Ground(_trimmed(fold, used, lists, theirs), number, order, kept, guests)
+
+
+def _packed(lists: Lists | None, count: int) -> PackedLists | None:
+    return None if lists is None else packed(lists[:count])
+
+
+def _used(fold: Fold, lists: PackedLists | None, theirs: PackedLists | None) -> NDArray[np.bool_]:
+    """Rows that somebody looks at or learns at."""
+    used = np.full(fold.data.n, lists is None)
+    used[fold.own] = True
+    for some in (lists, theirs):
+        if some is not None:
+            some.mark(used)
+    return used
+
+
+def _trimmed(
+    fold: Fold, used: NDArray[np.bool_], lists: PackedLists | None, theirs: PackedLists | None
+) -> Fold:
+    """Leave out rows that nobody looks at, which were borrowed for safety."""
+    if used.all():
+        return fold
+    assert lists is not None and theirs is not None
+    number = (np.cumsum(used) - 1).astype(np.int32)
+    return replace(
+        fold,
+        data=fold.data.subset(np.flatnonzero(used), fold.data.among),
+        own=number[fold.own].astype(np.int64),
+        candidates=lists.renumbered(number),
+        center_candidates=theirs.renumbered(number),
+    )
+
+
+def kept_positions(here: Ground, loan: int, positions: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Positions, at the lender, of the rows of a loan that are looked at."""
+    return positions[here.kept[loan]]
 
 
 @dataclass(frozen=True)
@@ -101,6 +143,9 @@ class Half:
     gradients: Array
     errors: Array
     sums: Array
+
+    def __sizeof__(self) -> int:  # for the scheduler
+        return self.stage.__sizeof__() + self.gradients.nbytes + self.errors.nbytes
 
 
 def first_half(here: Ground, rules: Rules, ridges: Ridges) -> Half:

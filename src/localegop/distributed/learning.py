@@ -17,6 +17,7 @@ from localegop.distributed import grounds
 from localegop.distributed.grounds import Ground
 from localegop.distributed.spread import (
     Arrangement,
+    Loan,
     Numbers,
     SpreadData,
     arranged,
@@ -64,7 +65,14 @@ class SpreadField:
             )
             for partition, loans in zip(scene.partitions, scene.loans, strict=True)
         ]
-        return cls(data, rules, ridges, scene, here)
+        loans = [
+            [
+                Loan(loan.lender, cluster.submit(grounds.kept_positions, ground, i, loan.positions), None)
+                for i, loan in enumerate(some)
+            ]
+            for ground, some in zip(here, scene.loans, strict=True)
+        ]
+        return cls(data, rules, ridges, replace(scene, loans=loans), here)
 
     @property
     def counts(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from localegop.local_regression import Candidates, LocalData
 
 Array = NDArray[np.float64]
+
+BATCH = 4096  # lists unpacked at a time
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,30 @@ class PackedLists:
     first: NDArray[np.int32]
     start: NDArray[np.int64]
     codes: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __sizeof__(self) -> int:  # for the scheduler
+        return self.first.nbytes + self.start.nbytes + self.codes.nbytes
+
+    def batches(self) -> Iterator[slice]:
+        """Slices of lists to unpack at a time."""
+        for first in range(0, len(self), BATCH):
+            yield slice(first, min(first + BATCH, len(self)))
+
+    def mark(self, used: NDArray[np.bool_]) -> None:
+        """Mark all points that are in a list."""
+        for rows in self.batches():
+            used[self[rows].indices] = True
+
+    def renumbered(self, number: NDArray[np.int32]) -> PackedLists:
+        """Give the points other numbers, which must rise as before."""
+        parts = []
+        for rows in self.batches():
+            lists = self[rows]
+            parts.append(packed(Candidates(lists.start, number[lists.indices]), self.codes.dtype.type))
+        return joined(parts)
 
     def __getitem__(self, rows: slice) -> Candidates:
         begin, end, _ = rows.indices(len(self.first))

@@ -131,7 +131,7 @@ class Loan:
 
     lender: int
     positions: Future[NDArray[np.intp]]
-    table: Future[Table]
+    table: Future[Table] | None  # None once it has been put to use
 
 
 @dataclass(frozen=True)
