@@ -162,7 +162,7 @@ def plan(
         1e6 * query / (workers * threads),
     )  # fmt: skip
     if found.needed > size:
-        raise ValueError(_refusal(found, k, each))
+        raise ValueError(_refusal(found, k))
     if show:
         print(found)
     return found
@@ -205,7 +205,7 @@ def _tasks(count: int, folds: int, steps: int, rounds: int) -> float:
     return 3.0 * count**2 + learning + rounds * count * (8 + 2 * lenders)
 
 
-def _refusal(found: Plan, k: int, each: int) -> str:
+def _refusal(found: Plan, k: int) -> str:
     held = found.held
     line = (
         f"a worker would need {_size(found.needed)}, but has {_size(found.memory)} (n={found.n:,}, "
@@ -215,8 +215,8 @@ def _refusal(found: Plan, k: int, each: int) -> str:
         return line + "max_neighbors covers all rows, so that they stay together; lower max_neighbors"
     if found.borrowed > 1.0:
         return line + f"partitions borrow {found.borrowed:.1f} times their rows; lower max_neighbors"
-    if held["task"] > 0.5 * found.needed and each == 1:
-        return line + "a single partition is too large; raise n_partitions"
+    if found.needed - held["task"] + CHUNK < 0.9 * found.memory:
+        return line + "work on a single partition takes too much; raise n_partitions"
     if held["lists"] > 0.5 * found.needed:
         return line + "most of it are lists of neighbors; lower max_neighbors or raise workers"
     return line + "raise workers, or the memory of each"

@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 Array = NDArray[np.float64]
 
 CELL = 64  # centers in a cell, at most
+WIDE = 2.0  # width of a cell, in radii of the ball of k rows, from which its centers go alone
 MARGIN = 1.0 + 1e-9  # for rounding in distances
 BATCH = 256  # balls searched at a time
 
@@ -43,15 +44,29 @@ def neighbors_needed(limit: int | None, dimension: int, n: int) -> int:
 
 
 def reach_of(rows: Array, centers: Array, k: int, cell: int = CELL) -> Reach:
-    """Reach of centers, as far as some rows can tell: infinite if these are fewer than k."""
+    """Reach of centers, as far as some rows can tell: infinite if these are fewer than k.
+
+    Where centers of a cell lie far apart, as outliers do, each one gets a ball of its own.
+    """
+    tree = cKDTree(rows, leafsize=32) if len(rows) >= k else None
     members = _cells(centers, cell)
+    reach = _reach_of_cells(tree, centers, members, k)
+    wide = np.isfinite(reach.radius) & (reach.width > WIDE * (reach.radius - 2.0 * reach.width))
+    if not wide.any():
+        return reach
+    alone = [np.array([i]) for part, far in zip(members, wide, strict=True) if far for i in part]
+    members = [part for part, far in zip(members, wide, strict=True) if not far]
+    return _reach_of_cells(tree, centers, members + alone, k)
+
+
+def _reach_of_cells(tree: cKDTree | None, centers: Array, members: list[NDArray[np.intp]], k: int) -> Reach:
     middle = np.array([centers[part].mean(axis=0) for part in members]).reshape(-1, centers.shape[1])
     width = np.array(
-        [_distances(centers[part], middle[i]).max() for i, part in enumerate(members)], dtype=float
+        [_distances(centers[part], at).max() for part, at in zip(members, middle, strict=True)]
     )
-    if len(rows) < k:
-        return Reach(middle, np.full(len(middle), np.inf), width)
-    found = cKDTree(rows, leafsize=32).query(middle, [k])[0][:, 0] if len(middle) else np.zeros(0)
+    if tree is None or not len(middle):
+        return Reach(middle, np.full(len(middle), np.inf), width.astype(float))
+    found = tree.query(middle, [k])[0][:, 0]
     return Reach(middle, (found + 2.0 * width) * MARGIN, width)
 
 
