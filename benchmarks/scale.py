@@ -2,7 +2,8 @@
 
 Run with ``python benchmarks/scale.py [--only NAME ...] [--json FILE]``. Workers are processes
 of one thread on this machine. Every part has sizes that can be made small: ``--rows``, ``--many``,
-``--partitions``. With ``--tables FILE`` the tables of docs/scaling.md are printed from a JSON file instead.
+``--partitions``. With ``--tables FILE`` nothing is measured: the tables of docs/scaling.md are written into
+it, from a JSON file of earlier runs and from the cost model.
 """
 
 import argparse
@@ -304,8 +305,8 @@ def cost(table, sizes):
 PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, slope, cost)}
 
 
-def tables(content):
-    """Tables of docs/scaling.md: measured bars, and the cost model against measured fits."""
+def measured(content):
+    """Measured bars, and the cost model against measured fits."""
     lines = [HEAD, *(row["line"] for row in content["rows"]), ""]
     lines += ["| rows | workers | partitions | fit, measured | planned | memory, measured | planned |"]
     lines += ["|---|---|---|---|---|---|---|"]
@@ -318,6 +319,35 @@ def tables(content):
     return "\n".join(lines)
 
 
+def predicted():
+    """The cost model for clusters larger than this machine."""
+    lines = [
+        "| rows | workers | partitions | memory of each | fit | of it for tasks |",
+        "|---|---|---|---|---|---|",
+    ]
+    for n in (10**7, 10**8, 10**9):
+        for count in (16, 100, 1000):
+            found = plan(n, DIMENSION, count, 1e15, show=False)
+            lines.append(
+                f"| {n:,} | {count:,} | {found.partitions:,} | {found.needed / 1e9:.3g} GB | "
+                f"{found.fit_seconds / 3600:.3g} h | {found.task_seconds / 3600:.2g} h |"
+            )
+    return "\n".join(lines)
+
+
+def write_tables(source):
+    """Put both tables between their marks in docs/scaling.md."""
+    page = Path(__file__).parents[1] / "docs" / "scaling.md"
+    text = page.read_text()
+    content = json.loads(Path(source).read_text()) if source else None
+    for mark, lines in (("measured", content and measured(content)), ("predicted", predicted())):
+        if lines:
+            before, rest = text.split(f"<!-- {mark} -->\n", 1)
+            after = rest.split(f"<!-- end of {mark} -->", 1)[1]
+            text = f"{before}<!-- {mark} -->\n{lines}\n<!-- end of {mark} -->{after}"
+    page.write_text(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=sorted(PARTS), default=list(PARTS))
@@ -325,10 +355,12 @@ def main():
     parser.add_argument("--many", type=int, help="rows of the largest fits of million and slope")
     parser.add_argument("--partitions", type=int, nargs="+", help="partitions of agreement")
     parser.add_argument("--json", help="add the results to this file")
-    parser.add_argument("--tables", help="only print the tables of such a file")
+    parser.add_argument(
+        "--tables", nargs="?", const="", help="only write docs/scaling.md, from such a file if one is given"
+    )
     arguments = parser.parse_args()
-    if arguments.tables:
-        print(tables(json.loads(Path(arguments.tables).read_text())))
+    if arguments.tables is not None:
+        write_tables(arguments.tables)
         return
     table = Table()
     print(HEAD, flush=True)

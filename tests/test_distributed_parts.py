@@ -6,12 +6,16 @@ import pytest
 pytest.importorskip("distributed")
 
 from localegop.distributed import plan
+from localegop.distributed.calibrating import lazy_multipliers
 from localegop.distributed.packing import joined, packed
 from localegop.distributed.planning import partitions_for
 from localegop.distributed.reach import lent, reach_of
+from localegop.distributed.shuffling import shuffled
 from localegop.distributed.splitting import splits_of
 from localegop.distributed.spread import rank_to_number
+from localegop.distributed.tables import stacked
 from localegop.local_regression import _listed
+from localegop.uncertainty import Calibration
 
 RNG = np.random.default_rng(0)
 
@@ -62,6 +66,33 @@ def test_splits_are_balanced_and_cover_space():
         assert counts.min() > 0.9 * 4000 / count
     far = splits_of([rows], 4).home(np.full((1, 3), 1e9))
     assert 0 <= far[0] < 4
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_every_piece_arrives_in_order(count):
+    class Here:
+        def submit(self, function, *arguments):
+            return function(*arguments)
+
+    sources = [[{"row": np.array([[r, p]])} for p in range(count)] for r in range(37)]
+    for p, tables in enumerate(shuffled(Here(), sources, count)):
+        assert stacked(tables)["row"].tolist() == [[r, p] for r in range(37)]
+    assert len(tables) == (37 if count == 5 else 7)
+
+
+@pytest.mark.parametrize("sizes", [[700, 1, 2000], [30], [1, 1]])
+def test_quantiles_from_parts_are_those_of_all(sizes):
+    tables = [
+        {
+            "score": np.round(RNG.exponential(size=(m, 2)), 2),
+            "share": RNG.integers(1, 4, size=m).astype(float),
+        }
+        for m in sizes
+    ]
+    levels = np.array([0.01, 0.3, 0.5, 0.9, 0.999, 0.99999])
+    whole = stacked(tables)
+    expected = Calibration.from_scores(whole["score"], whole["share"]).multipliers(levels)
+    assert np.array_equal(lazy_multipliers(tables, levels).compute(scheduler="sync"), expected)
 
 
 def test_numbers_of_rows_that_are_not_held_out():

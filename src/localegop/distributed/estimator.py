@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop import storage
 from localegop.distributed import files, queries
+from localegop.distributed.calibrating import lazy_multipliers
 from localegop.distributed.cluster import Cluster, connected
 from localegop.distributed.gathering import gathered, residuals_as_given, slope_sums
 from localegop.distributed.inputs import aligned, is_lazy
@@ -29,7 +30,7 @@ from localegop.distributed.spread import SpreadData
 from localegop.fitting import fitted
 from localegop.model import Model
 from localegop.regressor import LocalEGOPRegressor, _output_names
-from localegop.uncertainty import Calibration, checked_coverage
+from localegop.uncertainty import checked_coverage
 
 Array = NDArray[np.float64]
 
@@ -128,7 +129,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
         levels = checked_coverage(coverage)
-        factors = [delayed(_multipliers)(_field(model).calibration, levels) for model in self._models]
+        factors = [lazy_multipliers(_field(model).tables, levels) for model in self._models]
         return self._answers(X, What(spread=True)).intervals(coverage, factors)
 
     def localize(self, X: Any, *, trace: bool = False) -> Any:
@@ -236,10 +237,6 @@ def _head(model: Model) -> Head:
     data = model.data
     assert isinstance(data, SpreadData)
     return Head(bare(model), data.options, data.n, tuple(_field(model).numbers))
-
-
-def _multipliers(calibration: Calibration, levels: Array) -> Array:
-    return calibration.multipliers(levels)
 
 
 def _documented() -> str:

@@ -24,7 +24,6 @@ from localegop.distributed.spread import Frame, SpreadData
 from localegop.distributed.tables import Table
 from localegop.model import Model
 from localegop.setup import Settings
-from localegop.uncertainty import Calibration
 
 Array = NDArray[np.float64]
 
@@ -63,9 +62,7 @@ def write_model(folder: Path, k: int, model: Model) -> tuple[dict[str, Any], dic
         "first": source.first,
         "n": source.n,
     }
-    calibration = cluster.gather([field.calibration])[0]
     more = {name: getattr(splits, name) for name in ("axis", "threshold", "children")}
-    more |= {"scores": calibration.scores, "score_share": calibration.share}
     return about, arrays | {f"{k}_{name}": array for name, array in more.items()}
 
 
@@ -136,12 +133,10 @@ def read_model(
     options = {"kernel": empty.data.kernel, "max_neighbors": header["max_neighbors"]}
     options |= {name: getattr(empty.data, name) for name in ("radius", "threads", "cutoff")}
     data = SpreadData(source, Frame(empty.units, None, np.zeros(0, dtype=np.int64)), options)
-    calibration = Calibration(take("scores", ndim=2), take("score_share", ndim=2))
     field = LearnedField(
         cluster.submit(_kept, splits),
         tables,
         [int(box) for box in about["boxes"]],
-        cluster.submit(_kept, calibration),
         empty.choice.step,
     )
     return replace(bare(empty), data=data, field=field)  # type: ignore[arg-type]
@@ -174,7 +169,7 @@ def _check_table(table: Table, outputs: int, dimension: int, steps: int) -> None
     shapes |= {f"gradients_{t}": (m, outputs, dimension) for t in range(steps)}
     shapes |= {f"errors_{t}": (m, 1) for t in range(steps)}
     shapes |= {"after_residuals": (m, outputs), "after_noise": (m, outputs)}
-    shapes["after_gradients"] = (m, outputs, dimension)
+    shapes |= {"after_gradients": (m, outputs, dimension), "score": (m, outputs)}
     for name, shape in shapes.items():
         take(name, shape)
     storage.require(bool((np.diff(table["number"]) > 0).all()), "rows out of order")

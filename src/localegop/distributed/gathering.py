@@ -15,6 +15,7 @@ from localegop.distributed.sorting import SpreadRows
 from localegop.distributed.spread import SpreadData
 from localegop.distributed.tables import Table, in_order
 from localegop.model import Model, squared_slopes
+from localegop.uncertainty import Calibration
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def gathered(model: Model) -> Model:
         table = cluster.gather([given])[0]
         whole.position[table["given"]] = first + table["at"]
         whole.part[table["given"]] = table["part"]
-    whole.calibration = cluster.gather([field.calibration])[0]
+    whole.calibration = Calibration.from_scores(together["score"], together["share"])
     return whole
 
 

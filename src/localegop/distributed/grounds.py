@@ -21,7 +21,7 @@ from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Stage, isotropic
 from localegop.selection import Fold, Menu, fold_of, held_out_errors
 from localegop.strategies import FieldLearner, GradientField
-from localegop.uncertainty import expected_deviation
+from localegop.uncertainty import expected_deviation, scores_of
 
 Array = NDArray[np.float64]
 Ridges = tuple[float, ...]
@@ -252,22 +252,18 @@ def after_fits(here: Ground, model: Model, stage: Stage) -> Table:
     }
 
 
-def expectations(here: Ground, model: Model, stage: Stage, after: Table, borrowed: list[Array]) -> Table:
-    """Residuals of own points and what was expected of them."""
+def scores(here: Ground, model: Model, stage: Stage, after: Table, borrowed: list[Array]) -> Array:
+    """Residuals (m, K) of own points over what was expected of them."""
     in_place = replace(model, data=here.fold.data)
     variances = here.whole(after["noise"], borrowed)
     noise = noise_around(in_place, here.fold.own, here.fold.candidates, stage.shape, variances, SILENT)
-    return {
-        "number": here.own_number,
-        "residuals": after["residuals"],
-        "expected": expected_deviation(noise, after["factors"]),
-        "share": here.fold.data.share[here.fold.own],
-    }
+    return scores_of(after["residuals"], expected_deviation(noise, after["factors"]))
 
 
-def learned_table(table: Table, own: list[Table], after: Table) -> Table:
+def learned_table(table: Table, own: list[Table], after: Table, score: Array) -> Table:
     """All that a partition has to say to queries."""
     learned = take(table, slice(None), ("number", "rows", "labels", "share"))
     for t, step in enumerate(own):
         learned |= {f"gradients_{t}": step["gradients"], f"errors_{t}": step["errors"]}
-    return learned | {f"after_{name}": after[name] for name in ("residuals", "noise", "gradients")}
+    learned |= {f"after_{name}": after[name] for name in ("residuals", "noise", "gradients")}
+    return learned | {"score": score}

@@ -24,7 +24,7 @@ from localegop.distributed.spread import (
     by_number,
     rank_to_number,
 )
-from localegop.distributed.tables import Table, stacked
+from localegop.distributed.tables import Table
 from localegop.fitting import learned, refined_gradients
 from localegop.local_regression import LocalData
 from localegop.model import Model
@@ -32,7 +32,6 @@ from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.selection import Menu, errors_without
 from localegop.strategies import best_ridge
-from localegop.uncertainty import Calibration
 
 Array = NDArray[np.float64]
 
@@ -184,12 +183,11 @@ def bare(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class LearnedField:
-    """What a fit leaves on the cluster: splits of space, a table for each partition, the calibration."""
+    """What a fit leaves on the cluster: splits of space, and a table for each partition."""
 
     splits: Future[Any]
     tables: list[Future[Table]]
     numbers: list[int]  # the boxes of the splits that they belong to
-    calibration: Future[Calibration]
     steps: int
 
 
@@ -201,33 +199,26 @@ def _(data: SpreadData, model: Model, progress: Progress) -> Model:
     pairs = list(zip(field.grounds, stages, strict=True))
     after = [cluster.submit(grounds.after_fits, here, head, stage) for here, stage in pairs]
     noise = field.exchanged(after, "noise")
-    expected = [
-        cluster.submit(grounds.expectations, here, head, stage, after[p], noise[p])
+    scores = [
+        cluster.submit(grounds.scores, here, head, stage, after[p], noise[p])
         for p, (here, stage) in enumerate(pairs)
     ]
-    calibration = cluster.submit(_calibrated, expected)
     tables = [
         cluster.submit(
-            grounds.learned_table, partition.table, field.steps_at(p, model.choice.step)[0], after[p]
+            grounds.learned_table,
+            partition.table,
+            field.steps_at(p, model.choice.step)[0],
+            after[p],
+            scores[p],
         )
         for p, partition in enumerate(field.scene.partitions)
     ]
-    done = [cluster.submit(_done, expected[p], table) for p, table in enumerate(tables)]
+    done = cluster.each(_done, tables)
     cluster.gather(done, progress, [3.0 * count for count in field.counts], "fit: last fits")
-    cluster.gather([cluster.submit(_done, calibration, None)])
-    left = LearnedField(
-        field.scene.placed.splits, tables, field.scene.placed.numbers, calibration, model.choice.step
-    )
+    placed = field.scene.placed
+    left = LearnedField(placed.splits, tables, placed.numbers, model.choice.step)
     return replace(model, field=cast(Any, left))
 
 
-def _done(first: Any, second: Any) -> None:
-    """Be there when both are."""
-
-
-def _calibrated(parts: list[Table]) -> Calibration:
-    together = stacked(parts)
-    order = np.argsort(together["number"])
-    return Calibration.from_residuals(
-        together["residuals"][order], together["expected"][order], together["share"][order]
-    )
+def _done(table: Table) -> None:
+    """Be there when the table is."""

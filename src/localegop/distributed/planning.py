@@ -12,11 +12,12 @@ from typing import Any
 
 from dask.utils import parse_bytes
 
+from localegop.distributed.shuffling import shuffle_tasks
 from localegop.selection import N_FOLDS, n_folds
 from localegop.setup import RIDGES
 
 ROWS = 50_000  # of a partition, where nothing else is said,
-MOST = 1000  # unless there would be more partitions than this: tasks grow with their square
+MOST = 1000  # unless there would be more partitions than this: each is many tasks
 
 # Seconds of one thread, on a processor with AVX2: factor, power of D, power of max_neighbors.
 PASS = (0.27e-6, 0.95, 0.57)  # one pass over one point: local fit, or average of gradients
@@ -201,8 +202,8 @@ def _held(
 def _tasks(count: int, folds: int, steps: int, rounds: int) -> float:
     """Tasks of a fit, about: partitions are made anew for every fold; some 8 lend to each."""
     lenders = min(count - 1, 8)
-    learning = (folds + 1) * (count**2 + (steps + 2) * count * (4 + lenders))
-    return 3.0 * count**2 + learning + rounds * count * (8 + 2 * lenders)
+    learning = (folds + 1) * (steps + 2) * count * (4 + lenders)
+    return (folds + 4) * shuffle_tasks(count) + learning + rounds * count * (8 + 2 * lenders)
 
 
 def _refusal(found: Plan, k: int) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
+from localegop.distributed.shuffling import shuffled
 from localegop.distributed.splitting import SAMPLE
 from localegop.distributed.tables import Table, stacked, take
 from localegop.rows import distinct_rows
@@ -78,10 +79,7 @@ def spread_rows(cluster: Cluster, blocks: Blocks, n_partitions: int, output: int
     samples = cluster.each(_sample, tables, output, each)
     splitters = cluster.submit(_splitters, samples, n_partitions)
     pieces = [cluster.submit(_ranged, table, output, splitters, n_partitions) for table in tables]
-    ranges = [
-        cluster.submit(_merged, [cluster.submit(_piece, piece, r) for piece in pieces])
-        for r in range(n_partitions)
-    ]
+    ranges = cluster.each(_merged, shuffled(cluster, pieces, n_partitions))
     facts = cluster.gather(cluster.each(_facts, ranges))
     kept = [r for r in range(n_partitions) if facts[r][0]]
     counts = [facts[r][0] for r in kept]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.reach import CELL, Reach, lent, neighbors_needed, reach_of
+from localegop.distributed.shuffling import shuffled
 from localegop.distributed.sorting import SpreadRows
 from localegop.distributed.splitting import SAMPLE, Splits, splits_of
 from localegop.distributed.tables import Table, in_order, stacked, take
@@ -173,10 +174,7 @@ def _placed(data: SpreadData) -> Placed:
         splits_of, [cluster.submit(_sample, *pair, data.frame, each) for pair in pairs], count
     )
     pieces = [cluster.submit(_pieces, *pair, data.frame, splits) for pair in pairs]
-    tables = [
-        cluster.submit(_joined, [cluster.submit(_piece, piece, p) for piece in pieces])
-        for p in range(count)
-    ]
+    tables = cluster.each(_joined, shuffled(cluster, pieces, count))
     return _with_facts(cluster, splits, list(range(count)), tables)
 
 
@@ -229,10 +227,6 @@ def _pieces(table: Table, first: int, frame: Frame, splits: Splits) -> list[Tabl
     placed = frame(table, first)
     home = splits.home(placed["rows"])
     return [take(placed, home == p) for p in range(splits.count)]
-
-
-def _piece(pieces: list[Table], which: int) -> Table:
-    return pieces[which]
 
 
 def _joined(pieces: list[Table]) -> Table:
