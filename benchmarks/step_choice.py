@@ -22,13 +22,13 @@ from localegop.selection import (
     Menu,
     _allowed,
     bends_for,
-    errors_without,
     folds,
     pick,
     sizes_for,
+    tested_without,
     values_by_step,
 )
-from localegop.strategies import GradientField, _FieldLearner
+from localegop.strategies import FieldLearner, GradientField
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4
@@ -39,9 +39,8 @@ def learn(data, rules, menu):
     """Field of all points, and leave-one-out values (step, size, bends, ridge, point) of the menu."""
     field = GradientField(data, rules, RIDGES)
     candidates = data.candidates(data.rows)
-    recursion = Recursion(
-        _FieldLearner(field, candidates, SILENT), rules, data.n, data.dimension, data.reachable
-    )
+    learner = FieldLearner(field, np.arange(data.n), candidates, SILENT)
+    recursion = Recursion(learner, rules, data.n, data.dimension, data.reachable)
     values = []
     for t in range(N_ITER + 1):
         batch = data.localize(
@@ -102,7 +101,7 @@ def compare(name, X, y, queries, truth):
     )
     parts = folds(data.n, np.random.default_rng(0))
     held_out = np.concatenate(
-        [errors_without(data, rules, menu, RIDGES, part, SILENT)[0] for part in parts], axis=-1
+        [tested_without(data, rules, menu, RIDGES, part, SILENT).errors for part in parts], axis=-1
     )
 
     chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)

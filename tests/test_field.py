@@ -120,3 +120,14 @@ def test_restricted_lists_leave_out_and_renumber():
     assert fewer.indices.tolist() == [0, 2, 2]
     part = lists[1:2]
     assert (part.start.tolist(), part.indices.tolist()) == ([0, 2], [1, 4])
+
+
+def test_of_equally_far_points_the_first_are_looked_at():
+    grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
+    settings = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 2}
+    for count in (3, 20, 80):
+        data = LocalData(grid, np.zeros((81, 1)), np.ones(81), max_neighbors=count, **settings)
+        lists = data.candidates(grid)
+        for i, center in enumerate(grid):
+            order = np.argsort(np.sum((grid - center) ** 2, axis=1), kind="stable")
+            assert lists[i : i + 1].indices.tolist() == np.sort(order[:count]).tolist()

@@ -110,11 +110,14 @@ def test_kriging_wins_where_few_points_meet_a_smooth_function():
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_polynomials_stay_where_kriging_gains_nothing():
-    X, _ = smooth(150)
-    y = X @ [1.0, 2.0, 0.0, -1.0] + np.random.default_rng(0).standard_normal(150)
+def test_polynomials_stay_unless_kriging_gains_enough(monkeypatch):
+    X, y = smooth(150)
+    monkeypatch.setattr(kriging, "GAIN", 1e-6)
     assert LocalEGOPRegressor().fit(X, y).choice_.length is None
     assert LocalEGOPRegressor(final="kriging").fit(X, y).choice_.length is not None
+
+
+def test_a_degree_asks_for_polynomials():
     assert LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.length is None
 
 

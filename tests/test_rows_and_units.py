@@ -7,7 +7,8 @@ import pytest
 
 from localegop.progress import Progress
 from localegop.rows import distinct_rows
-from localegop.units import Units, feature_units, label_units
+from localegop.sums import extent, extent_of
+from localegop.units import Units, feature_units
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 3)) * [1.0, 100.0, 0.01] + [0.0, 5.0, -1.0]
@@ -36,9 +37,10 @@ def test_rows_of_no_weight_are_left_out_and_zero_has_no_sign():
 def test_units_there_and_back(name):
     root = RNG.normal(size=(3, 3))
     metric = {"vector": np.array([1.0, 2.0, 0.5]), "matrix": root @ root.T}.get(name, name)
-    center, transform = feature_units(X, ONES, metric)
+    center, transform = feature_units(extent(X, ONES), metric)
     y = 7.0 * X[:, :1] + 3.0
-    units = Units(center, transform, *label_units(y, ONES))
+    labels = extent(y, ONES)
+    units = Units(center, transform, labels.mean, labels.spread)
     z = units.features(X)
     distances = np.sum((z[0] - z[1:]) ** 2, axis=1)
     in_user_units = units.metrics(np.eye(3)[None])[0]
@@ -52,12 +54,27 @@ def test_units_there_and_back(name):
 
 
 def test_units_of_constant_and_extreme_data():
-    mean, scale = label_units(np.full((5, 1), 3.0), np.ones(5))
-    assert (mean.item(), scale.item()) == (3.0, 3.0)
-    mean, scale = label_units(np.array([[-1e308], [1e308]]), np.ones(2))
-    assert np.isfinite(scale).all() and mean.item() == 0.0
+    found = extent(np.full((5, 1), 3.0), np.ones(5))
+    assert (found.mean.item(), found.spread.item()) == (3.0, 3.0)
+    found = extent(np.array([[-1e308], [1e308]]), np.ones(2))
+    assert np.isfinite(found.spread).all() and found.mean.item() == 0.0
     constant = np.column_stack([X, np.full(50, 2.0)])
-    assert np.isfinite(feature_units(constant, ONES, "variance")[1]).all()
+    assert np.isfinite(feature_units(extent(constant, ONES), "variance")[1]).all()
+
+
+def test_extents_do_not_depend_on_order_or_parts():
+    values, share = RNG.normal(size=(300, 2)) * [1e-3, 1e9] + [7.0, 0.0], RNG.uniform(size=300)
+    whole = extent(values, share)
+    order = RNG.permutation(300)
+    parts = [(values[part], share[part]) for part in np.split(order, [13, 100])]
+    spread = extent_of(lambda function: [function(*part) for part in parts])
+    for name in ("low", "high", "mean", "spread"):
+        assert getattr(whole, name).tolist() == getattr(spread, name).tolist()
+    mean = np.average(values, axis=0, weights=share)
+    assert whole.mean == pytest.approx(mean, rel=1e-12)
+    assert whole.spread == pytest.approx(
+        np.sqrt(np.average((values - mean) ** 2, axis=0, weights=share)), rel=1e-12
+    )
 
 
 def test_progress_is_shown_only_if_asked_for_and_only_if_slow(monkeypatch):

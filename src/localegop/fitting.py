@@ -7,6 +7,8 @@ the axes it works in without them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +16,13 @@ from numpy.typing import NDArray
 from localegop import kriging
 from localegop.final import final_fit
 from localegop.gain import isotropic_error
-from localegop.local_regression import turned
+from localegop.local_regression import Lists, LocalData
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
-from localegop.selection import N_FOLDS, Choice, Menu, choose, cost, folds
+from localegop.selection import N_FOLDS, Choice, Menu, Tested, choose, cost, folds
 from localegop.setup import Settings, menu_for
-from localegop.slopes import axes_from, first_axes, global_agop
+from localegop.slopes import axes_from, extent_in, first_axes, global_agop
 from localegop.strategies import GradientField
 from localegop.trial import some_points
 from localegop.uncertainty import Calibration, expected_deviation, noise_variances
@@ -30,11 +32,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attempt:
-    """A model with its choice, and the axes and fields of the folds that it was chosen in."""
+    """A model with its choice, and the fields of the folds that it was chosen in."""
 
     model: Model
-    axes: list[Array]
-    fields: list[GradientField]
+    folds: list[Tested]
 
     @property
     def error(self) -> float:
@@ -42,18 +43,17 @@ class Attempt:
         return self.model.choice.error
 
 
-def fitted(rows: DistinctRows, settings: Settings) -> Model:
+def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     """Fit a model to distinct rows."""
     model = Model.unlearned(rows, settings)
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        attempt = _best(_attempts(model, progress))
-        best = replace(attempt.model, choice=_final_choice(model, attempt, progress))
+        best = _best(_attempts(model, progress)).model
         if not np.isnan(best.choice.error):
-            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+            error = isotropic_error(model.data, settings.ridges, _folds(model))
             best = replace(best, isotropic_error=error)
-        return learned(best, progress)
+        return learned(best.data, best, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
@@ -61,31 +61,28 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     if not _starts_from_slopes(base):
         return [_attempt(base, progress)]
     ridges = base.settings.ridges
-    parts = [base.data.subset(np.setdiff1d(np.arange(base.data.n), out)) for out in _folds(base)]
+    parts = [base.data.without(out) for out in _folds(base)]
+    extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
     first = _attempt_in_axes(base, whole, axes, progress)
-    agops = [_refined_agop(first.model, a, field) for a, field in zip(axes, first.fields, strict=True)]
-    axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(parts, agops, strict=True)]
-    whole = axes_from(base.data, np.mean(agops, axis=0), leave_out=True)
+    agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
+    first = replace(first, folds=[])  # they have served, and hold much memory
+    axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
+    whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
     return [first, _attempt_in_axes(base, whole, axes, progress)]
 
 
-def _final_choice(base: Model, attempt: Attempt, progress: Progress) -> Choice:
-    """Let kriging compete with the polynomial fit of an attempt, or replace it, as the settings say."""
-    settings, choice = base.settings, attempt.model.choice
+def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:
+    """Let kriging compete with the polynomial fit, or replace it, as the settings say."""
+    settings = model.settings
     if not _may_krige(settings):
         return choice
     if settings.final == "kriging":
         choice = replace(choice, error=np.inf)
-    if not attempt.fields:  # too few points to choose by
-        return choice if settings.final == "auto" else kriging.unchosen(choice.step, base.data.reachable)
-    held_out = []
-    for k, (out, field) in enumerate(zip(_folds(base), attempt.fields, strict=True)):
-        rows = base.data.rows[out]
-        centers = turned(rows, attempt.axes[k]) if attempt.axes else rows
-        held_out.append(kriging.HeldOut(field, centers, base.data.labels[out], base.data.share[out]))
-    return kriging.chosen(held_out, kriging.steps_near(choice.step, _menu(base).steps), choice, progress)
+    if not folds:  # too few points to choose by
+        return choice if settings.final == "auto" else kriging.unchosen(choice.step, model.data.reachable)
+    return kriging.chosen(folds, kriging.steps_near(choice.step, _menu(model).steps), choice, progress)
 
 
 def _may_krige(settings: Settings) -> bool:
@@ -98,41 +95,50 @@ def _best(attempts: list[Attempt]) -> Attempt:
 
 def _attempt(model: Model, progress: Progress) -> Attempt:
     settings = model.settings
-    choice, fields = choose(model.data, model.rules, _menu(model), settings.ridges, _folds(model), progress)
-    return Attempt(replace(model, choice=choice), [], fields)
+    choice, tested = choose(model.data, model.rules, _menu(model), settings.ridges, _folds(model), progress)
+    return Attempt(replace(model, choice=_final_choice(model, choice, tested, progress)), tested)
 
 
 def _attempt_in_axes(base: Model, whole: Array, axes: list[Array], progress: Progress) -> Attempt:
     """Choose with each fold in its own axes, for a model in axes found with all points."""
     model, settings = base.in_axes(whole), base.settings
-    choice, fields = choose(
+    choice, tested = choose(
         base.data, model.rules, _menu(model), settings.ridges, _folds(base), progress, axes
     )
-    return Attempt(replace(model, choice=choice), axes, fields)
+    return Attempt(replace(model, choice=_final_choice(model, choice, tested, progress)), tested)
 
 
 def _refined_agop(model: Model, axes: Array, field: GradientField) -> Array:
     """AGOP over all data, from gradients of the chosen fit at some points of a fold's field."""
+    gradients, share = refined_gradients(field, model, some_points(field.data.n))
+    return global_agop(axes, gradients, share)
+
+
+@singledispatch
+def refined_gradients(
+    field: GradientField | Any, model: Model, points: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """Gradients (m, K, D) of the model's fit at points of a field, each without itself, and weights."""
     data = field.data
-    here, gradients = some_points(data), []
-    for rows in data.chunks(len(here), 16 * data.dimension**2 + 64 * data.reachable):
-        centers = data.rows[here[rows]]
-        candidates = data.candidates(centers)
-        recursion = field.follow(centers, candidates, here[rows])
+    gradients = [np.zeros((0, data.labels.shape[1], data.dimension))]
+    for rows in data.chunks(len(points), 16 * data.dimension**2 + 64 * data.reachable):
+        here = points[rows]
+        candidates = data.candidates(data.rows[here])
+        recursion = field.follow(data.rows[here], candidates, here)
         for _ in range(model.choice.step):
             recursion.advance()
         fit = final_fit(
             data,
             model.rules,
             model.choice,
-            centers,
+            data.rows[here],
             recursion.shape,
             candidates,
-            left_out=here[rows],
+            left_out=here,
             full=True,
         )
         gradients.append(fit.gradient)
-    return global_agop(axes, np.concatenate(gradients), data.share[here])
+    return np.concatenate(gradients), data.share[points]
 
 
 def _starts_from_slopes(model: Model) -> bool:
@@ -154,47 +160,74 @@ def _work(model: Model) -> float:
     menu, n = _menu(model), model.data.n
     attempts = 2.0 if _starts_from_slopes(model) else 1.0
     work: float = attempts * cost(n, menu) + 2.0 * (max(menu.steps) + 1.0) * n
-    return work + (kriging.work(n, menu.steps) if _may_krige(model.settings) else 0.0)
+    return work + attempts * (kriging.work(n, menu.steps) if _may_krige(model.settings) else 0.0)
 
 
 def _folds(model: Model) -> list[NDArray[np.intp]]:
     return folds(model.data.n, np.random.default_rng(model.settings.seed))
 
 
-def learned(model: Model, progress: Progress) -> Model:
+@singledispatch
+def learned(data: LocalData | Any, model: Model, progress: Progress) -> Model:
     """Learn the field from all points, then fit at each without it, and see how that went."""
-    data = model.data
-    candidates = data.own_candidates()
+    own, candidates = np.arange(data.n), data.own_candidates()
     field = GradientField(data, model.rules, model.settings.ridges)
     shapes = field.learn(model.choice.step, candidates, progress)
-    residuals, factors = np.empty_like(data.labels), np.empty(data.n)
-    gradients = np.empty((*data.labels.shape, data.dimension))
-    for rows in data.chunks(data.n, 8 * data.dimension**2):
-        part = None if candidates is None else candidates[rows]
-        out = np.arange(rows.start, rows.stop)
+    after, factors = aftermath(model, own, candidates, shapes, progress)
+    noise = noise_around(model, own, candidates, shapes, after.noise, progress)
+    data.forget_candidates()
+    calibration = Calibration.from_residuals(
+        after.residuals, expected_deviation(noise, factors), data.share
+    )
+    return replace(model, field=field, after=after, calibration=calibration)
+
+
+def aftermath(
+    model: Model,
+    own: NDArray[np.int64],
+    candidates: Lists | None,
+    shapes: Array,
+    progress: Progress,
+) -> tuple[Aftermath, Array]:
+    """Make the final fits at some points, each without itself; the second are variance factors (m,)."""
+    data = model.data
+    outputs = data.labels.shape[1]
+    residuals, factors = np.empty((len(own), outputs)), np.empty(len(own))
+    gradients = np.empty((len(own), outputs, data.dimension))
+    for rows in data.chunks(len(own), 8 * data.dimension**2):
+        part, here = None if candidates is None else candidates[rows], own[rows]
         fit = final_fit(
             data,
             model.rules,
             model.choice,
-            data.rows[rows],
+            data.rows[here],
             shapes[rows],
             part,
-            left_out=out,
+            left_out=here,
             spread=True,
             full=True,
         )
-        residuals[rows] = data.labels[rows] - fit.value
+        residuals[rows] = data.labels[here] - fit.value
         factors[rows] = fit.variance_factor
         gradients[rows] = fit.gradient
         progress.advance(rows.stop - rows.start)
-    after = Aftermath(residuals, noise_variances(residuals, factors), gradients)
-    noise = np.empty_like(residuals)
-    for rows in data.chunks(data.n, 8 * data.dimension**2 + 12 * data.reachable):
-        part = None if candidates is None else candidates[rows]
-        out = np.arange(rows.start, rows.stop)
-        around = model.surroundings(data.rows[rows], shapes[rows], part, out)
-        noise[rows] = np.sqrt(around.means(after.noise, data.threads))
+    return Aftermath(residuals, noise_variances(residuals, factors), gradients), factors
+
+
+def noise_around(
+    model: Model,
+    own: NDArray[np.int64],
+    candidates: Lists | None,
+    shapes: Array,
+    variances: Array,
+    progress: Progress,
+) -> Array:
+    """Noise (m, K) around some points, from its variances (n, K) at all points of the data."""
+    data = model.data
+    noise = np.empty((len(own), variances.shape[1]))
+    for rows in data.chunks(len(own), 8 * data.dimension**2 + 12 * data.reachable):
+        part, here = None if candidates is None else candidates[rows], own[rows]
+        around = model.surroundings(data.rows[here], shapes[rows], part, here)
+        noise[rows] = np.sqrt(around.means(variances, data.threads))
         progress.advance(rows.stop - rows.start)
-    data.forget_candidates()
-    calibration = Calibration.from_residuals(residuals, expected_deviation(noise, factors), data.share)
-    return replace(model, field=field, after=after, calibration=calibration)
+    return noise

@@ -8,27 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop.local_regression import LocalData
-from localegop.progress import Progress
-from localegop.recursion import Rules
-from localegop.selection import Menu, errors_at, pick, sizes_for
-from localegop.strategies import GradientField
+from localegop.selection import Menu, pick, sizes_for
+from localegop.trial import trial_fits
 from localegop.uncertainty import EXACT
 
 
 def isotropic_error(
-    data: LocalData, rules: Rules, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
+    data: LocalData, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
 ) -> float:
-    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit."""
+    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit.
+
+    Each point is left out alone: isotropic fits have learned nothing from it.
+    """
     menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges)
-    silent = Progress(1.0, "", 0)
-    errors = []
-    for held_out in held_out_sets:
-        part = data.subset(np.setdiff1d(np.arange(data.n), held_out))
-        centers, labels = data.rows[held_out], data.labels[held_out]
-        field = GradientField(part, rules, ridges)  # at step 0 nothing has been learned
-        errors.append(errors_at(field, centers, labels, part.candidates(centers), menu, silent))
-    share = np.concatenate([data.share[held_out] for held_out in held_out_sets])
-    return pick(menu, np.concatenate(errors, axis=-1), share, data.dimension).error
+    assert menu.sizes is not None
+    fits = trial_fits(data, np.concatenate(held_out_sets), menu.sizes, ridges, False)
+    errors = np.moveaxis(fits.squares, 0, -1)[None, :, None]
+    return pick(menu, errors, fits.share, data.dimension).error
 
 
 def gain(isotropic: float, chosen: float) -> float:

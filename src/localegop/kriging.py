@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop.local_regression import Candidates
 from localegop.progress import Progress
-from localegop.selection import HELD_OUT, Choice
+from localegop.selection import HELD_OUT, Choice, Fold, Tested
 from localegop.strategies import GradientField
 
 Array = NDArray[np.float64]
@@ -28,20 +31,6 @@ RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 SOME = 64  # held-out points at which all pairs are tried
 FINALISTS = 4  # pairs that are tried at all of them
 GAIN = 0.98  # kriging must lower the error of the polynomial fit to this share to replace it
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Points (m, D) with labels (m, K) and weights (m,) that a field does not know, in its axes."""
-
-    field: GradientField
-    centers: Array
-    labels: Array
-    share: Array
-
-    def thinned(self, every: int) -> HeldOut:
-        """Take every so manieth."""
-        return HeldOut(self.field, self.centers[::every], self.labels[::every], self.share[::every])
 
 
 @dataclass(frozen=True)
@@ -58,14 +47,13 @@ def size_for(reachable: int) -> float:
     return min(SIZE, max(0.5 * reachable, 1.0))
 
 
-def chosen(folds: Sequence[HeldOut], steps: Sequence[int], rival: Choice, progress: Progress) -> Choice:
+def chosen(folds: Sequence[Tested], steps: Sequence[int], rival: Choice, progress: Progress) -> Choice:
     """Best kriging at these steps by its error at held-out points; the rival if that is hardly worse."""
     pairs = [Pair(*each) for each in product(sorted(steps), LENGTHS, RIDGES)]
-    count = sum(len(fold.centers) for fold in folds)
-    some = [fold.thinned(max(1, count // SOME)) for fold in folds]
-    order = np.argsort(_errors(some, pairs, progress), kind="stable")
+    count = sum(len(fold.share) for fold in folds)
+    order = np.argsort(_errors(folds, max(1, count // SOME), pairs, progress), kind="stable")
     finalists = sorted((pairs[k] for k in order[:FINALISTS]), key=lambda pair: (pair.step, pair.length))
-    errors = _errors(folds, finalists, progress)
+    errors = _errors(folds, 1, finalists, progress)
     best = int(np.argmin(errors))
     if errors[best] > GAIN * rival.error:
         return rival
@@ -90,25 +78,48 @@ def work(n: int, steps: Sequence[int]) -> float:
     return 2.0 * (min(n, some) + FINALISTS * min(n, HELD_OUT))
 
 
-def _errors(folds: Sequence[HeldOut], pairs: Sequence[Pair], progress: Progress) -> Array:
-    """Mean squared errors (pair,) over the points of all folds."""
+def _errors(folds: Sequence[Tested], every: int, pairs: Sequence[Pair], progress: Progress) -> Array:
+    """Mean squared errors (pair,) over every so manieth point of all folds."""
     total, weight = np.zeros(len(pairs)), 0.0
     for fold in folds:
-        data = fold.field.data
-        for rows in data.chunks(len(fold.centers), 8 * data.dimension**2 + 12 * data.reachable):
-            squares = (_values(fold, rows, pairs) - fold.labels[rows, None]) ** 2
-            total += np.einsum("i,ipk->p", fold.share[rows], squares, optimize=False) / squares.shape[2]
-            progress.advance(2.0 * len(pairs) * (rows.stop - rows.start))
-        weight += fold.share.sum()
+        share = fold.share[::every]
+        squares = errors_at_guests(fold.field, fold.guests, every, pairs)
+        total += np.einsum("i,ip->p", share, squares, optimize=False)
+        weight += share.sum()
+        progress.advance(2.0 * squares.size)
     return total / weight
 
 
-def _values(fold: HeldOut, rows: slice, pairs: Sequence[Pair]) -> Array:
-    """Predictions (center, pair, output)."""
-    data, centers = fold.field.data, fold.centers[rows]
-    candidates = data.candidates(centers)
-    recursion, values = fold.field.follow(centers, candidates), []
-    for step in range(max(pair.step for pair in pairs) + 1):
+@singledispatch
+def errors_at_guests(
+    field: GradientField | Any, guests: Fold | None, every: int, pairs: Sequence[Pair]
+) -> Array:
+    """Squared errors (point, pair) at every so manieth point that the field does not know."""
+    assert guests is not None
+    return squared_errors(field, guests, np.arange(0, len(guests.centers), every), pairs)
+
+
+def squared_errors(
+    field: GradientField, guests: Fold, some: NDArray[np.intp], pairs: Sequence[Pair]
+) -> Array:
+    """Squared errors (point, pair), averaged over outputs, at some of the points held out."""
+    data, lists = field.data, guests.center_candidates
+    errors = [np.zeros((0, len(pairs)))]
+    for rows in data.chunks(len(some), 8 * data.dimension**2 + 12 * data.reachable):
+        here = some[rows]
+        candidates = None if lists is None else lists[: len(guests.centers)].some(here)
+        values = _values(field, guests.centers[here], candidates, pairs)
+        errors.append(np.mean((values - guests.labels[here, None]) ** 2, axis=2))
+    return np.concatenate(errors)
+
+
+def _values(
+    field: GradientField, centers: Array, candidates: Candidates | None, pairs: Sequence[Pair]
+) -> Array:
+    """Predictions (center, pair, output); pairs come in the order of their steps."""
+    data, last = field.data, max(pair.step for pair in pairs)
+    recursion, values = field.follow(centers, candidates), []
+    for step in range(last + 1):
         here = [pair for pair in pairs if pair.step == step]
         if here:
             found = data.krige(
@@ -121,6 +132,6 @@ def _values(fold: HeldOut, rows: slice, pairs: Sequence[Pair]) -> Array:
                 ridges=[pair.ridge for pair in here],
             )
             values.append(found[2])
-        if step < max(pair.step for pair in pairs):
+        if step < last:
             recursion.advance()
     return np.concatenate(values, axis=1)

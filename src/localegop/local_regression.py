@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,10 @@ class Candidates:
         start = self.start[first : last + 1]
         return Candidates(start - start[0], self.indices[start[0] : start[-1]])
 
+    def some(self, centers: NDArray[np.intp]) -> Candidates:
+        """Take the lists of some centers."""
+        return _listed([self.indices[self.start[i] : self.start[i + 1]] for i in centers])
+
     def restricted(self, centers: NDArray[np.intp], kept: NDArray[np.intp], n: int) -> Candidates:
         """Take the lists of some centers, without points that are not kept; those are numbered anew."""
         number = np.full(n, -1, dtype=np.int32)
@@ -49,6 +53,14 @@ class Candidates:
             found = number[self.indices[self.start[i] : self.start[i + 1]]]
             lists.append(found[found >= 0])
         return _listed(lists)
+
+
+class Lists(Protocol):
+    """Lists of points for many centers, of which some can be had at a time."""
+
+    def __getitem__(self, rows: slice) -> Candidates:
+        """Give the lists of these centers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,9 @@ class LocalData:
     threads : int
     cutoff : float
         Weights below this share of the largest are dropped.
+    among : int or None
+        Number of points that these are a part of; None if they are all. Where ``max_neighbors`` is less,
+        a part must hold everything that its centers may look at.
     """
 
     def __init__(
@@ -95,12 +110,14 @@ class LocalData:
         radius: float | None,
         threads: int,
         cutoff: float = FIELD_CUTOFF,
+        among: int | None = None,
     ) -> None:
         self.cutoff = cutoff
         self.rows, self.labels, self.share = rows, labels, share
         self.n, self.dimension = rows.shape
         self.kernel, self.radius = kernel, radius
-        self.limit = None if max_neighbors is None or max_neighbors >= self.n else int(max_neighbors)
+        self.among = self.n if among is None else among
+        self.limit = None if max_neighbors is None or max_neighbors >= self.among else int(max_neighbors)
         self.named = named = kernel.name in KERNEL_IDS
         self.threads = threads if named else 1
         self._points = _core.Points(rows, labels, share)
@@ -117,17 +134,21 @@ class LocalData:
     def __reduce__(self) -> tuple[object, ...]:
         kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
         arguments = (self.rows, self.labels, self.share, kernel, self.limit, self.radius, self.threads)
-        return (_rebuild, (*arguments, self.cutoff))
+        return (_rebuild, (*arguments, self.cutoff, self.among))
 
-    def subset(self, rows: NDArray[np.intp]) -> LocalData:
+    def subset(self, rows: NDArray[np.intp], among: int | None = None) -> LocalData:
         """Take some of the points, with the same settings."""
-        return self._like(self.rows[rows], self.labels[rows], self.share[rows])
+        return self._like(self.rows[rows], self.labels[rows], self.share[rows], among)
+
+    def without(self, held_out: NDArray[np.intp]) -> LocalData:
+        """Take all points but some."""
+        return self.subset(np.setdiff1d(np.arange(self.n), held_out))
 
     def turned(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
-        return self._like(turned(self.rows, axes), self.labels, self.share)
+        return self._like(turned(self.rows, axes), self.labels, self.share, self.among)
 
-    def _like(self, rows: Array, labels: Array, share: Array) -> LocalData:
+    def _like(self, rows: Array, labels: Array, share: Array, among: int | None) -> LocalData:
         return LocalData(
             np.ascontiguousarray(rows),
             np.ascontiguousarray(labels),
@@ -137,12 +158,13 @@ class LocalData:
             radius=self.radius,
             threads=self.threads,
             cutoff=self.cutoff,
+            among=among,
         )
 
     @property
     def reachable(self) -> int:
         """How many points a center can look at."""
-        return self.n if self.limit is None else self.limit
+        return self.among if self.limit is None else self.limit
 
     def candidates(self, centers: Array) -> Candidates | None:
         """Points that each center may look at; None if all."""
@@ -179,10 +201,23 @@ class LocalData:
                 else NearestNeighbors(algorithm="brute", n_jobs=self.threads).fit(self.rows)
             )
         if isinstance(self._search, cKDTree):
-            found = self._search.query(centers, np.arange(1, count + 1), workers=self.threads)[1]
+            found = self._nearest_in_tree(centers, count)
         else:
             found = self._search.kneighbors(centers, count, return_distance=False)
         return np.asarray(found)
+
+    def _nearest_in_tree(self, centers: Array, count: int) -> NDArray[np.intp]:
+        """Find the nearest points; of equally far ones the first, whatever the tree looks like."""
+        wanted = np.arange(1, min(count + 1, self.n) + 1)
+        distances, found = self._search.query(centers, wanted, workers=self.threads)
+        tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
+        for i in np.flatnonzero(tied):
+            far, near, more = distances[i], found[i], count + 1
+            while far[-1] == distances[i, -1] and more < self.n:
+                more = min(2 * more, self.n)
+                far, near = self._search.query(centers[i], np.arange(1, more + 1))
+            found[i, :count] = near[np.lexsort((near, far))[:count]]
+        return np.asarray(found[:, :count])
 
     def _lists_within_radius(self, centers: Array) -> list[NDArray[np.int32]]:
         if self._ball is None:
@@ -333,7 +368,7 @@ class LocalData:
         self,
         centers: Array,
         shapes: Array,
-        candidates: Candidates | None,
+        candidates: Lists | None,
         size: Array,
         left_out: NDArray[np.int64] | None = None,
     ) -> Array:
@@ -406,6 +441,7 @@ def _rebuild(
     radius: float | None,
     threads: int,
     cutoff: float,
+    among: int,
 ) -> LocalData:
     return LocalData(
         rows,
@@ -416,4 +452,5 @@ def _rebuild(
         radius=radius,
         threads=threads,
         cutoff=cutoff,
+        among=among,
     )

@@ -26,7 +26,7 @@ from localegop.uncertainty import (
     Calibration,
     expected_deviation,
 )
-from localegop.units import Units, label_units
+from localegop.units import Units
 
 Array = NDArray[np.float64]
 
@@ -64,9 +64,9 @@ class Model:
     @classmethod
     def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:
         """Model with units and data that has learned nothing yet."""
-        schedule, n_iter = settings.schedule_for(rows.X.shape[1])
+        schedule, n_iter = settings.schedule_for(rows.dimension)
         by_size = hasattr(schedule, "effective_size")
-        initial_metric, units, data = initial_units(rows.X, rows.y, rows.share, settings, by_size)
+        initial_metric, units, data = initial_units(rows, settings, by_size)
         return cls(
             settings,
             units,
@@ -74,7 +74,7 @@ class Model:
             settings.rules(schedule, unit_length(units)),
             query_choice(data, settings, n_iter),
             initial_metric,
-            label_units(rows.X, rows.share)[1],
+            rows.features.spread,
             rows.position,
             rows.part,
         )
@@ -103,10 +103,7 @@ class Model:
     def squared_slopes(self) -> Array:
         """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
         assert self.after is not None
-        gradients = np.einsum("ab,nkb->nka", self.units.transform, self.after.gradients)
-        share = self.data.share / self.data.share.sum()
-        slopes: Array = np.einsum("n,nka->a", share, gradients**2) * self.feature_scale**2
-        return slopes
+        return squared_slopes(self, self.after.gradients, self.data.share)
 
     def surroundings(
         self,
@@ -136,12 +133,13 @@ class Model:
                 progress.advance(rows.stop - rows.start)
         return joined(parts)
 
-    def _centers(self, X: Array) -> Array:
+    def centers(self, X: Array) -> Array:
+        """Turn queries into the units of the recursion."""
         # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
         return np.clip(self.units.features(X), -1e75, 1e75)
 
     def _chunk(self, X: Array, spread: bool, full: bool, trace: bool) -> LocalFits:
-        centers, units = self._centers(X), self.units
+        centers, units = self.centers(X), self.units
         candidates, place = self._placed(centers, trace)
         fit = self._final(centers, place, candidates, spread=spread, full=full)
         nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
@@ -230,7 +228,7 @@ class Model:
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that speak for one query (D,)."""
-        centers = self._centers(query[None])
+        centers = self.centers(query[None])
         candidates, place = self._placed(centers)
         hoods = final_neighborhoods(
             self.data, self.rules, self.choice, centers, place.shape, candidates, place.scale
@@ -242,13 +240,17 @@ class Model:
         order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
         return Neighbors(order.astype(np.int64), weight[order])
 
-    def interval_widths(self, noise: Array, variance_factor: Array, coverage: Array) -> Array:
-        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    def multipliers(self, coverage: Array) -> Array:
+        """Factors (k, K) of the expected deviation that intervals of these coverages need."""
         if self.calibration is None:
             self.calibration = self._calibrate_queries()
+        return self.calibration.multipliers(coverage)
+
+    def interval_widths(self, noise: Array, variance_factor: Array, multipliers: Array) -> Array:
+        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
         scale = self.units.label_scale
         expected = expected_deviation(noise / scale, variance_factor) * scale
-        return expected[:, :, None] * self.calibration.multipliers(coverage).T
+        return expected[:, :, None] * multipliers.T
 
     def _calibrate_queries(self) -> Calibration:
         """Calibrate the query strategy, which leaves no residuals behind, with points held out."""
@@ -268,6 +270,13 @@ class Model:
         return Calibration.from_residuals(
             np.concatenate(residuals), np.concatenate(expected), data.share[held_out]
         )
+
+
+def squared_slopes(model: Model, gradients: Array, share: Array) -> Array:
+    """Mean square (D,) of gradients (m, K, r) in the model's units, per standard deviation of a feature."""
+    there = np.einsum("ab,nkb->nka", model.units.transform, gradients)
+    slopes: Array = np.einsum("n,nka->a", share / share.sum(), there**2) * model.feature_scale**2
+    return slopes
 
 
 @dataclass(frozen=True)

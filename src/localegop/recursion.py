@@ -127,6 +127,18 @@ def isotropic(count: int, dimension: int) -> Array:
     return np.tile(np.eye(dimension) / dimension, (count, 1, 1))
 
 
+@dataclass(frozen=True)
+class Stage:
+    """How far a recursion has come: shapes of step t, and with bandwidths the AGOPs of the step before."""
+
+    t: int
+    shape: Array
+    previous_agop: Array | None = None
+
+    def __sizeof__(self) -> int:
+        return self.shape.nbytes * (1 if self.previous_agop is None else 2)
+
+
 class Recursion:
     """The loop for a batch of centers; ``shape`` is that of step ``t``, which :meth:`advance` takes.
 
@@ -138,34 +150,57 @@ class Recursion:
         Number of centers, number of features.
     reachable : int
         How many points a center can look at.
+    stage : Stage or None
+        Where to go on; None for the beginning.
     """
 
     def __init__(
-        self, strategy: Strategy, rules: Rules, count: int, dimension: int, reachable: int
+        self,
+        strategy: Strategy,
+        rules: Rules,
+        count: int,
+        dimension: int,
+        reachable: int,
+        stage: Stage | None = None,
     ) -> None:
         self.strategy, self.rules, self.reachable = strategy, rules, reachable
-        self.t = 0
-        self.shape = isotropic(count, dimension)
-        self._previous_agop: Array | None = None
+        self.stage = stage or Stage(0, isotropic(count, dimension))
+
+    @property
+    def t(self) -> int:
+        """Number of the step that comes next."""
+        return self.stage.t
+
+    @property
+    def shape(self) -> Array:
+        """Shapes of that step."""
+        return self.stage.shape
 
     def advance(self) -> Step:
         """Take one step and move on to the next shape."""
-        step = _take(self.strategy, self.rules, self.t, self.shape, self.reachable)
-        self.shape = self.rules.next_shape(self.t, step, self._previous_agop)
-        if not self.rules.by_size:
-            self._previous_agop = step.agop
-        self.t += 1
+        step = self.strategy.step(self.t, *self.setting())
+        self.move(step)
         return step
 
+    def setting(self) -> tuple[Array, Array | None, Array | None]:
+        """Shapes to work in at this step, and their effective sizes or their scales."""
+        return _setting(self.strategy, self.rules, self.t, self.shape, self.reachable)
 
-def _take(strategy: Strategy, rules: Rules, t: int, shape: Array, reachable: int) -> Step:
+    def move(self, step: Step) -> None:
+        """Move on to the next shape."""
+        shape = self.rules.next_shape(self.t, step, self.stage.previous_agop)
+        self.stage = Stage(self.t + 1, shape, None if self.rules.by_size else step.agop)
+
+
+def _setting(
+    strategy: Strategy, rules: Rules, t: int, shape: Array, reachable: int
+) -> tuple[Array, Array | None, Array | None]:
     count, dimension = shape.shape[:2]
     size = np.full(count, rules.size(t, reachable)) if rules.by_size else None
     scale = None if rules.by_size else np.full(count, rules.scale(t, dimension))
     if rules.covariance_cap is None or t == 0:  # M_0 is not capped
-        return strategy.step(t, shape, size, scale)
+        return shape, size, scale
     if size is not None:
         scale = strategy.match(shape, size)
     assert scale is not None
-    capped = cap_covariance(scale[:, None, None] * shape, rules.covariance_cap)
-    return strategy.step(t, capped, None, np.ones(count))
+    return cap_covariance(scale[:, None, None] * shape, rules.covariance_cap), None, np.ones(count)

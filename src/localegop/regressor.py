@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -273,7 +274,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Predict labels of q points.
 
         Parameters
@@ -286,13 +287,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (q,) or (q, K)
+            Lazy for a dask array or dataframe X: this model is sent to its blocks. So are the answers of
+            :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
         """
+        if _is_lazy(X):
+            return self._mapped(X, spread=return_std).predicted(return_std)
         fits = self._fits(X, spread=return_std)
         return (fits.value, fits.std) if return_std else fits.value
 
-    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Array:
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:
         """Predict intervals that hold a new label with the given probability.
 
         The width follows the local noise; how many noise levels wide an interval is has been calibrated
@@ -309,25 +314,32 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (q, 2), or (q, k, 2) for a sequence of coverages
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
+        check_is_fitted(self, "_models")
         levels = checked_coverage(coverage)
-        fits = self._fits(X, spread=True)
+        multipliers = [model.multipliers(levels) for model in self._models]
+        if _is_lazy(X):
+            return self._mapped(X, spread=True).intervals(coverage, multipliers)
+        return self._interval(self._fits(X, spread=True), coverage, multipliers)
+
+    def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
+        """Intervals around fits, from the multipliers (k, K) of each model."""
         parts = [fits.output(k) for k in range(len(self.output_names_))]
         groups = [parts] if len(self._models) == 1 else [[part] for part in parts]
         half = np.concatenate(
             [
                 model.interval_widths(
-                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, levels
+                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, factors
                 )
-                for model, group in zip(self._models, groups, strict=True)
+                for model, group, factors in zip(self._models, groups, multipliers, strict=True)
             ],
             axis=1,
         )
         if np.isinf(half).any():
             warnings.warn(
-                f"coverage={levels.tolist()} asks for more than {self.n_samples_} training rows can tell; "
-                "such intervals are infinite",
+                f"coverage={coverage!r} asks for more than {self.n_samples_} training rows can tell; such "
+                "intervals are infinite",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         center = np.stack([part.value for part in parts], axis=1)[:, :, None]
         interval = np.stack([center - half, center + half], axis=-1)
@@ -347,7 +359,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         LocalFits
+            For a dask array or dataframe, a list of lazy ones, one a block; None where a block is empty.
         """
+        if _is_lazy(X):
+            return cast(LocalFits, self._mapped(X, spread=True, full=True, trace=trace).fits)
         return self._fits(X, spread=True, full=True, trace=trace)
 
     def global_importance(self) -> Array:
@@ -371,9 +386,19 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Kernels and schedules that are code of one's own cannot be saved so.
         """
+        header = self._header()
+        arrays: dict[str, Array] = {}
+        for k, model in enumerate(self._models):
+            about, parts = storage.pack(model, f"{k}_")
+            header["models"].append(about)
+            arrays |= parts
+        storage.write(path, header, arrays)
+
+    def _header(self) -> dict[str, Any]:
+        """Return what a file has to say beside the models."""
         check_is_fitted(self, "_models")
         settings = self._models[0].settings
-        header: dict[str, Any] = {
+        return {
             "localegop": version("localegop"),
             "parameters": storage.encoded_parameters(self.get_params(deep=False), settings.seed),
             "n_samples": self.n_samples_,
@@ -383,12 +408,6 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist() or None,
             "models": [],
         }
-        arrays: dict[str, Array] = {}
-        for k, model in enumerate(self._models):
-            about, parts = storage.pack(model, f"{k}_")
-            header["models"].append(about)
-            arrays |= parts
-        storage.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -411,6 +430,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._models = [
             storage.unpack(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
         ]
+        self._restore_names(header)
+
+    def _restore_names(self, header: dict[str, Any]) -> None:
+        """Set what does not concern single models, and check that these fit to it."""
         self._flat_output = bool(header["flat_output"])
         self.n_samples_ = int(header["n_samples"])
         self.n_features_in_ = int(header["n_features"])
@@ -418,7 +441,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if header["feature_names"] is not None:
             self.feature_names_in_ = np.array(list(map(str, header["feature_names"])), dtype=object)
         widths = {len(model.units.center) for model in self._models}
-        outputs = sum(model.data.labels.shape[1] for model in self._models)
+        outputs = sum(len(model.units.label_scale) for model in self._models)
         if widths != {self.n_features_in_} or outputs != len(self.output_names_):
             raise ValueError("its parts do not fit together")
         self._publish()
@@ -445,26 +468,35 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> LocalFits:
         check_is_fitted(self, "_models")
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-        parts = []
-        for model in self._models:
-            fits = model.fits(
-                X,
-                spread=spread,
-                full=full,
-                trace=trace,
-                threads=_threads(self.n_jobs),
-                verbose=self.verbose,
-            )
-            named = replace(fits, feature_names=tuple(map(str, names)), output_names=self.output_names_)
-            parts.append(named)
+        return self._presented(self._raw_fits(X, spread=spread, full=full, trace=trace))
+
+    def _mapped(self, X: Any, **what: bool) -> Any:
+        """Lazy answers for blocks of queries."""
+        check_is_fitted(self, "_models")
+        from localegop.distributed.queries import mapped
+
+        return mapped(self, X, **what)
+
+    def _raw_fits(
+        self, X: Array, *, spread: bool = False, full: bool = False, trace: bool = False
+    ) -> list[LocalFits]:
+        """Fits of each model at checked queries."""
+        what: dict[str, Any] = {"spread": spread, "full": full, "trace": trace}
+        what |= {"threads": _threads(self.n_jobs), "verbose": self.verbose}
+        return [model.fits(X, **what) for model in self._models]
+
+    def _presented(self, parts: list[LocalFits]) -> LocalFits:
+        """Fits of all models, with names, as the user gets them."""
+        dimension = self.n_features_in_
+        names = tuple(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(dimension)])))
+        parts = [replace(fits, feature_names=names, output_names=self.output_names_) for fits in parts]
         few = int(np.count_nonzero(parts[0].status == Status.FEW_NEIGHBORS))
         if few:
             warnings.warn(
-                f"{few} of {len(X)} queries have fewer than two training points within "
+                f"{few} of {len(parts[0])} queries have fewer than two training points within "
                 f"exclusion_radius={self.exclusion_radius}; their nearest points were used",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if len(parts) > 1:
             alone = [
@@ -509,6 +541,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             threads=_threads(self.n_jobs),
             verbose=self.verbose,
         )
+
+
+def _is_lazy(X: Any) -> bool:
+    """Whether X is a dask collection; dask need not be installed to tell."""
+    return hasattr(type(X), "__dask_graph__")
 
 
 def _rows(X: Array, y: Array, weight: Array) -> DistinctRows:

@@ -260,6 +260,15 @@ def joined(parts: Sequence[LocalFits]) -> LocalFits:
     return replace(parts[0], **columns, trace=trace)
 
 
+def reordered(fits: LocalFits, order: NDArray[np.intp]) -> LocalFits:
+    """Fits at the same queries in another order."""
+    columns: dict[str, Any] = {name: getattr(fits, name)[order] for name in PER_QUERY}
+    trace = fits.trace
+    if trace is not None:
+        trace = Trace(*(getattr(trace, entry.name)[:, order] for entry in fields(Trace)))
+    return replace(fits, **columns, trace=trace)
+
+
 def side_by_side(parts: Sequence[LocalFits]) -> LocalFits:
     """Fits of several single outputs at the same queries, with an axis of outputs after the queries."""
     names = [name for name in PER_QUERY if name != "query"]

@@ -7,9 +7,12 @@ result.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from localegop.sums import Extent, extent
 
 Array = NDArray[np.float64]
 
@@ -27,6 +30,21 @@ class DistinctRows:
     share: Array
     position: NDArray[np.intp]
     part: Array
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @cached_property
+    def features(self) -> Extent:
+        """Extent of the features."""
+        return extent(self.X, self.share)
+
+    @cached_property
+    def labels(self) -> Extent:
+        """Extent of the labels."""
+        return extent(self.y, self.share)
 
 
 def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:

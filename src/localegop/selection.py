@@ -10,12 +10,14 @@ is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData, turned
+from localegop.local_regression import Candidates, Lists, LocalData, turned
 from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.strategies import GradientField
@@ -70,10 +72,15 @@ class Menu:
     ridges: tuple[float, ...]
 
     @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Numbers of steps, sizes, bends and ridges."""
+        sizes = 1 if self.sizes is None else len(self.sizes)
+        return len(self.steps), sizes, len(self.bends), len(self.ridges)
+
+    @property
     def settled(self) -> bool:
         """Whether there is only one choice."""
-        size_count = 1 if self.sizes is None else len(self.sizes)
-        return len(self.steps) * size_count * len(self.bends) * len(self.ridges) == 1
+        return max(self.counts) == 1
 
     def only(self) -> Choice:
         """Return the choice where there is nothing to choose by."""
@@ -111,48 +118,113 @@ def choose(
     held_out_sets: list[NDArray[np.intp]],
     progress: Progress,
     axes: Sequence[Array] | None = None,
-) -> tuple[Choice, list[GradientField]]:
+) -> tuple[Choice, list[Tested]]:
     """Best of the menu, by its errors at held-out points, and the fields learned without them.
 
     With ``axes``, one (D, r) for each set, that fold works in axes of its own.
     """
     if menu.settled or data.n < 2 * N_FOLDS:
         return menu.only(), []
-    errors, fields = [], []
-    for k, held_out in enumerate(held_out_sets):
-        found, field = errors_without(
+    tested = [
+        tested_without(
             data, rules, menu, gradient_ridges, held_out, progress, None if axes is None else axes[k]
         )
-        errors.append(found)
-        fields.append(field)
-    share = np.concatenate([data.share[held_out] for held_out in held_out_sets])
-    dimension = max(field.data.dimension for field in fields)
-    return pick(menu, np.concatenate(errors, axis=-1), share, dimension), fields
+        for k, held_out in enumerate(held_out_sets)
+    ]
+    errors = np.concatenate([one.errors for one in tested], axis=-1)
+    share = np.concatenate([one.share for one in tested])
+    dimension = max(one.field.data.dimension for one in tested)
+    return pick(menu, errors, share, dimension), tested
 
 
-def errors_without(
-    data: LocalData,
+@dataclass(frozen=True)
+class Tested:
+    """A field learned without some points, and what came out at them.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (step, size, bends, ridge, point)
+        Squared errors at the points held out.
+    share : ndarray of shape (point,)
+        Their weights.
+    field : GradientField
+    guests : Fold or None
+        The points held out; None if the field knows where they are.
+    """
+
+    errors: Array
+    share: Array
+    field: GradientField | Any
+    guests: Fold | None
+
+
+@singledispatch
+def tested_without(
+    data: LocalData | Any,
     rules: Rules,
     menu: Menu,
     gradient_ridges: tuple[float, ...],
     held_out: NDArray[np.intp],
     progress: Progress,
     axes: Array | None = None,
-) -> tuple[Array, GradientField]:
-    """Squared errors (step, size, bends, ridge, point) at points held out, and the field without them."""
-    rest = np.setdiff1d(np.arange(data.n), held_out)
-    part, centers = data.subset(rest), data.rows[held_out]
+) -> Tested:
+    """Learn a field without some points and see how all of the menu does at them."""
     if axes is None:
-        # The lists of the whole without the held-out points: a little shorter, but no second search.
-        candidates = data.own_candidates()
-        own = part.filled(part.rows, candidates and candidates.restricted(rest, rest, data.n))
-        lists = part.filled(centers, candidates and candidates.restricted(held_out, rest, data.n))
+        fold = fold_of(data, np.arange(data.n), data.own_candidates(), held_out, data.n - len(held_out))
     else:
-        part, centers = part.turned(axes), turned(centers, axes)
-        own, lists = part.candidates(part.rows), part.candidates(centers)
-    field = GradientField(part, rules, gradient_ridges)
-    field.learn(max(menu.steps), own, progress)
-    return errors_at(field, centers, data.labels[held_out], lists, menu, progress), field
+        part, centers = data.without(held_out).turned(axes), turned(data.rows[held_out], axes)
+        lists, own = part.candidates(centers), part.candidates(part.rows)
+        fold = Fold(part, np.arange(part.n), own, centers, data.labels[held_out], lists)
+    field = GradientField(fold.data, rules, gradient_ridges)
+    field.learn(max(menu.steps), fold.candidates, progress, onward=False)
+    errors = held_out_errors(field, fold, menu, progress)
+    return Tested(errors, data.share[held_out], field, fold.guests)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Points to learn from, those of them to learn at (``own``), and points held out.
+
+    Both kinds of centers come with lists of the points that they may look at.
+    """
+
+    data: LocalData
+    own: NDArray[np.intp]
+    candidates: Lists | None
+    centers: Array
+    labels: Array
+    center_candidates: Lists | None
+
+    @property
+    def guests(self) -> Fold:
+        """The points held out alone, without the long lists of the others."""
+        return replace(self, own=self.own[:0], candidates=None)
+
+
+def fold_of(
+    data: LocalData,
+    mine: NDArray[np.intp],
+    candidates: Candidates | None,
+    held_out: NDArray[np.intp],
+    among: int,
+) -> Fold:
+    """Leave some of the data out, with centers ``mine`` that have these lists before.
+
+    The lists become a little shorter, but need no second search. The points left are some of ``among``.
+    """
+    rest = np.setdiff1d(np.arange(data.n), held_out)
+    part = data.subset(rest, among)
+    out = np.isin(mine, held_out)
+    stay, go = np.flatnonzero(~out), np.flatnonzero(out)
+    here, there = data.rows[mine[stay]], data.rows[mine[go]]
+    return Fold(
+        part,
+        np.searchsorted(rest, mine[stay]),
+        part.filled(here, candidates and candidates.restricted(stay, rest, data.n)),
+        there,
+        data.labels[mine[go]],
+        part.filled(there, candidates and candidates.restricted(go, rest, data.n)),
+    )
 
 
 def cost(n: int, menu: Menu) -> float:
@@ -160,25 +232,19 @@ def cost(n: int, menu: Menu) -> float:
     if menu.settled or n < 2 * N_FOLDS:
         return 0.0
     held_out = min(n // N_FOLDS, HELD_OUT)
-    return 2.0 * n_folds(n) * (max(menu.steps) * (n - held_out) + len(menu.steps) * held_out)
+    learning = max(2.0 * max(menu.steps) - 1.0, 0.0) * (n - held_out)
+    return n_folds(n) * (learning + 2.0 * len(menu.steps) * held_out)
 
 
-def errors_at(
-    field: GradientField,
-    centers: Array,
-    labels: Array,
-    candidates: Candidates | None,
-    menu: Menu,
-    progress: Progress,
-) -> Array:
-    """Squared errors (step, size, bends, ridge, point) of a field at points that it does not know."""
-    part = field.data
-    columns = []
-    for rows in part.chunks(len(centers), 8 * part.dimension**2 + 12 * part.reachable):
+def held_out_errors(field: GradientField, fold: Fold, menu: Menu, progress: Progress) -> Array:
+    """Squared errors (step, size, bends, ridge, point) of a field at the points held out of it."""
+    part, candidates = field.data, fold.center_candidates
+    columns = [np.zeros((*menu.counts, 0))]
+    for rows in part.chunks(len(fold.centers), 8 * part.dimension**2 + 12 * part.reachable):
         lists = None if candidates is None else candidates[rows]
         errors = [
-            np.mean((values - labels[rows, None, None, None]) ** 2, axis=-1)
-            for values in values_by_step(field, centers[rows], lists, menu)
+            np.mean((values - fold.labels[rows, None, None, None]) ** 2, axis=-1)
+            for values in values_by_step(field, fold.centers[rows], lists, menu)
         ]
         columns.append(np.moveaxis(np.array(errors), 1, -1))
         progress.advance(2.0 * len(menu.steps) * (rows.stop - rows.start))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from localegop.kernels import as_kernel
 from localegop.local_regression import FIELD_CUTOFF, QUERY_CUTOFF, LocalData
 from localegop.recursion import Rules
+from localegop.rows import DistinctRows
 from localegop.schedules import EffectiveSampleSize
 from localegop.selection import Choice, Menu, bends_for, sizes_for
 from localegop.trial import isotropic_trial
-from localegop.units import Units, feature_units, label_units
+from localegop.units import Units, feature_units
 
 Array = NDArray[np.float64]
 
@@ -92,33 +94,41 @@ def query_choice(data: LocalData, settings: Settings, n_iter: int) -> Choice:
 
 
 def initial_units(
-    X: Array, y: Array, share: Array, settings: Settings, by_size: bool
+    rows: DistinctRows, settings: Settings, by_size: bool
 ) -> tuple[str | Array, Units, LocalData]:
     """Units and data for the initial metric; "auto" takes that of the better isotropic fits."""
     given = settings.initial_metric
     names: list[Any] = ["variance", "identity"] if isinstance(given, str) and given == "auto" else [given]
-    mean, scale = label_units(y, share)
     options: list[tuple[str | Array, Units, LocalData]] = []
     for name in names:
-        center, transform = feature_units(X, share, name)
+        center, transform = feature_units(rows.features, name)
         if isinstance(name, str) and name == "identity" and not by_size:
-            transform = np.eye(X.shape[1])  # bandwidths have the units of the data
-        units = Units(center, transform, mean, scale)
-        radius = settings.exclusion_radius
-        data = LocalData(
-            units.features(X),
-            units.labels(y),
-            share,
-            kernel=as_kernel(settings.kernel),
-            max_neighbors=settings.max_neighbors,
-            radius=None if radius is None else radius / unit_length(units),
-            threads=settings.threads,
-            cutoff=FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
-        )
-        options.append((name, units, data))
+            transform = np.eye(rows.dimension)  # bandwidths have the units of the data
+        units = Units(center, transform, rows.labels.mean, rows.labels.spread)
+        options.append((name, units, in_units(rows, units, settings)))
     if len(options) == 1:
         return options[0]
     return min(options, key=lambda option: isotropic_trial(option[2], settings.ridges).error)
+
+
+@singledispatch
+def in_units(rows: DistinctRows | Any, units: Units, settings: Settings) -> LocalData | Any:
+    """Rows in the units of the recursion, ready for local fits."""
+    return LocalData(
+        units.features(rows.X), units.labels(rows.y), rows.share, **data_options(units, settings)
+    )
+
+
+def data_options(units: Units, settings: Settings) -> dict[str, Any]:
+    """Options of :class:`LocalData`."""
+    radius = settings.exclusion_radius
+    return {
+        "kernel": as_kernel(settings.kernel),
+        "max_neighbors": settings.max_neighbors,
+        "radius": None if radius is None else radius / unit_length(units),
+        "threads": settings.threads,
+        "cutoff": FIELD_CUTOFF if settings.strategy == "field" else QUERY_CUTOFF,
+    }
 
 
 def unit_length(units: Units) -> float:

@@ -9,13 +9,16 @@ see of the features, cost nothing from then on.
 
 from __future__ import annotations
 
+from functools import singledispatch
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop.local_regression import LocalData
 from localegop.metric import spectrum
+from localegop.sums import Extent, extent
 from localegop.trial import isotropic_trial
-from localegop.units import label_units
 
 Array = NDArray[np.float64]
 
@@ -29,6 +32,7 @@ def first_axes(data: LocalData, ridges: tuple[float, ...]) -> Array:
     """Axes (D, D) from rounds of isotropic fits; as they are if slopes do not help."""
     axes = best = np.eye(data.dimension)
     turned, error = data, np.inf
+    found = extent_in(data)
     for _ in range(MOST_ROUNDS):
         trial = isotropic_trial(turned, ridges, gradients=True)
         if trial.error < error:
@@ -36,7 +40,7 @@ def first_axes(data: LocalData, ridges: tuple[float, ...]) -> Array:
         if not 0.0 < trial.error < GAIN * error:
             break
         error = trial.error
-        axes = axes_from(data, global_agop(axes, trial.gradients, trial.share), leave_out=False)
+        axes = axes_from(found, global_agop(axes, trial.gradients, trial.share), leave_out=False)
         turned = data.turned(axes)
     return best
 
@@ -49,13 +53,18 @@ def global_agop(axes: Array, gradients: Array, share: Array) -> Array:
     return agop
 
 
-def axes_from(data: LocalData, agop: Array, *, leave_out: bool) -> Array:
+@singledispatch
+def extent_in(data: LocalData | Any) -> Extent:
+    """Extent of the rows."""
+    return extent(data.rows, data.share)
+
+
+def axes_from(found: Extent, agop: Array, *, leave_out: bool) -> Array:
     """Axes (D, r) by which rows are to be multiplied, for the AGOP (D, D) over all data."""
-    constant = data.rows.max(axis=0) == data.rows.min(axis=0)
-    scale = np.where(constant, 0.0, label_units(data.rows, data.share)[1])
+    scale = np.where(found.constant, 0.0, found.spread)
     values, vectors = spectrum(agop * scale * scale[:, None])
     if not values[0] > 0.0:
-        return np.eye(data.dimension)
+        return np.eye(len(scale))
     kept = values > NEGLIGIBLE * values.sum() if leave_out else values > -1.0
     lengths = np.maximum(np.sqrt(values[kept] / values[0]), KEPT_SCALE)
     per_unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)

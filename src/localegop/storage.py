@@ -149,7 +149,7 @@ def unpack(
     header: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str, settings: Settings
 ) -> Model:
     """Build a model from what :func:`pack` gave, checking that all of it fits together."""
-    take = _taker(arrays, prefix)
+    take = taker(arrays, prefix)
     n, r = take("rows", ndim=2).shape
     outputs = take("labels", ndim=2).shape[1]
     transform = take("transform", ndim=2)
@@ -189,43 +189,44 @@ def unpack(
     )
     if header["isotropic_error"] is not None:
         model.isotropic_error = float(header["isotropic_error"])
-    _require(bool((position >= -1).all() and (position < n).all()), "row numbers out of range")
-    _require(
-        choice.degree in (0, 1) and 0 <= choice.bends <= r and choice.step >= 0, "an impossible choice"
-    )
+    require(bool((position >= -1).all() and (position < n).all()), "row numbers out of range")
+    require(choice.degree in (0, 1) and 0 <= choice.bends <= r and choice.step >= 0, "an impossible choice")
     if choice.length is not None:
-        _require(choice.length > 0.0 and choice.size is not None, "kriging without a length or size")
+        require(choice.length > 0.0 and choice.size is not None, "kriging without a length or size")
     if header["field"]:
         model.field = GradientField(data, rules, settings.ridges)
         for t in range(int(header["steps"])):
             model.field.gradients.append(take(f"gradients_{t}", (n, outputs, r)))
             model.field.loo_errors.append(take(f"errors_{t}", (n, 1)))
-        _require(choice.step <= len(model.field.gradients), "fewer steps than chosen")
+        require(choice.step <= len(model.field.gradients), "fewer steps than chosen")
         shapes = {"residuals": (n, outputs), "noise": (n, outputs), "gradients": (n, outputs, r)}
         model.after = Aftermath(**{name: take(f"after_{name}", shape) for name, shape in shapes.items()})
     if prefix + "scores" in arrays:
         scores = take("scores", ndim=2)
         model.calibration = Calibration(scores, take("score_share", scores.shape))
-        _require(len(scores) > 0 and scores.shape[1] == outputs, "calibration of another size")
+        require(len(scores) > 0 and scores.shape[1] == outputs, "calibration of another size")
     return model
 
 
-def _taker(arrays: Mapping[str, Array], prefix: str) -> Callable[..., Array]:
+def taker(arrays: Mapping[str, Array], prefix: str) -> Callable[..., Array]:
+    """Return a function that takes arrays by name and checks their shape and content."""
+
     def take(name: str, shape: tuple[int, ...] | None = None, ndim: int | None = None) -> Array:
         array = arrays.get(prefix + name)
-        _require(array is not None, f"array {name!r} is missing")
+        require(array is not None, f"array {name!r} is missing")
         assert array is not None
-        _require(shape is None or array.shape == shape, f"array {name!r} has shape {array.shape}")
-        _require(ndim is None or array.ndim == ndim, f"array {name!r} has {array.ndim} axes")
-        _require(array.dtype.kind in "fi", f"array {name!r} holds no numbers")
+        require(shape is None or array.shape == shape, f"array {name!r} has shape {array.shape}")
+        require(ndim is None or array.ndim == ndim, f"array {name!r} has {array.ndim} axes")
+        require(array.dtype.kind in "fi", f"array {name!r} holds no numbers")
         kind = np.int64 if array.dtype.kind == "i" else np.float64
         array = np.ascontiguousarray(array, dtype=kind)
-        _require(bool(np.isfinite(array).all()), f"array {name!r} has entries that are not finite")
+        require(bool(np.isfinite(array).all()), f"array {name!r} has entries that are not finite")
         return array
 
     return take
 
 
-def _require(condition: bool, problem: str) -> None:
+def require(condition: bool, problem: str) -> None:
+    """Raise an error about a file unless a condition holds."""
     if not condition:
         raise ValueError(problem)

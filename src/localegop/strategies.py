@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Candidates, LocalData
+from localegop.local_regression import Candidates, Lists, LocalData
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Step
+from localegop.sums import partial_sums, total
 
 Array = NDArray[np.float64]
 
@@ -40,13 +41,21 @@ class GradientField:
     gradients: list[Array] = field(default_factory=list)
     loo_errors: list[Array] = field(default_factory=list)
 
-    def learn(self, n_iter: int, candidates: Candidates | None, progress: Progress) -> Array:
-        """Run the recursion for all training points; return the shapes after the last step."""
+    def learn(
+        self, n_iter: int, candidates: Lists | None, progress: Progress, *, onward: bool = True
+    ) -> Array:
+        """Run the recursion for all training points; return the shapes of the last step.
+
+        With ``onward`` they are those that the last gradients lead to.
+        """
         data = self.data
-        learner = _FieldLearner(self, candidates, progress)
+        learner = FieldLearner(self, np.arange(data.n), candidates, progress)
         recursion = Recursion(learner, self.rules, data.n, data.dimension, data.reachable)
-        for _ in range(n_iter):
-            recursion.advance()
+        for t in range(n_iter):
+            if onward or t < n_iter - 1:
+                recursion.advance()
+            else:
+                learner.learn(t, *recursion.setting())
         return recursion.shape
 
     def follow(
@@ -59,31 +68,31 @@ class GradientField:
         follower = FieldFollower(self, centers, candidates, left_out)
         return Recursion(follower, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
-    def averaged(
-        self,
-        t: int,
-        centers: Array,
-        shape: Array,
-        size: Array | None,
-        scale: Array | None,
-        candidates: Candidates | None,
-        left_out: NDArray[np.int64] | None,
-    ) -> Step:
-        """AGOP of the stored gradients of step t around each center."""
-        data = self.data
-        if size is not None:
-            size = np.minimum(AGOP_WIDENING * size, max(0.5 * data.reachable, 1.0))[:, None]
-        batch = data.localize(
-            centers,
-            shape,
-            candidates,
-            sizes=size,
-            scales=None if scale is None else scale[:, None],
-            left_out=left_out,
-            keep=True,
-        )
-        agop = batch.neighborhoods.outer_products(self.gradients[t], data.threads)
-        return Step(shape, batch.scale[:, 0], batch.effective_size[:, 0], agop)
+
+def averaged(
+    data: LocalData,
+    gradients: Array,
+    centers: Array,
+    shape: Array,
+    size: Array | None,
+    scale: Array | None,
+    candidates: Candidates | None,
+    left_out: NDArray[np.int64] | None,
+) -> Step:
+    """AGOP of gradients (n, K, D) at all points of the data around each center."""
+    if size is not None:
+        size = np.minimum(AGOP_WIDENING * size, max(0.5 * data.reachable, 1.0))[:, None]
+    batch = data.localize(
+        centers,
+        shape,
+        candidates,
+        sizes=size,
+        scales=None if scale is None else scale[:, None],
+        left_out=left_out,
+        keep=True,
+    )
+    agop = batch.neighborhoods.outer_products(gradients, data.threads)
+    return Step(shape, batch.scale[:, 0], batch.effective_size[:, 0], agop)
 
 
 @dataclass
@@ -97,7 +106,10 @@ class FieldFollower:
 
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
         """See :class:`localegop.recursion.Strategy`."""
-        return self.field.averaged(t, self.centers, shape, size, scale, self.candidates, self.left_out)
+        field = self.field
+        return averaged(
+            field.data, field.gradients[t], self.centers, shape, size, scale, self.candidates, self.left_out
+        )
 
     def match(self, shape: Array, size: Array) -> Array:
         """See :class:`localegop.recursion.Strategy`."""
@@ -105,63 +117,98 @@ class FieldFollower:
 
 
 @dataclass
-class _FieldLearner:
-    """The field strategy at the training points: leave-one-out fits first, then averages of them."""
+class FieldLearner:
+    """The field strategy at training points: leave-one-out fits first, then averages of them.
+
+    Parameters
+    ----------
+    field : GradientField
+    own : ndarray of shape (m,)
+        The points of its data to learn at. Where they are not all, the gradients at the others have to
+        come from elsewhere between :meth:`leave_one_out` and :meth:`averages`.
+    candidates : Lists or None
+        The points that they may look at.
+    progress : Progress
+    """
 
     field: GradientField
-    candidates: Candidates | None
+    own: NDArray[np.int64]
+    candidates: Lists | None
     progress: Progress
 
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
-        data, learned = self.field.data, self.field
+        """See :class:`localegop.recursion.Strategy`."""
+        self.learn(t, shape, size, scale)
+        return self.averages(self.field.gradients[t], shape, size, scale)
+
+    def learn(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> None:
+        """Store the gradients of step t, where all points are learned at."""
+        learned = self.field
         del learned.gradients[t:], learned.loo_errors[t:]
-        gradient, error = self._leave_one_out(shape, size, scale)
-        learned.gradients.append(gradient)
-        learned.loo_errors.append(error)
-        found, effective, agop = np.empty(data.n), np.empty(data.n), np.empty_like(shape)
-        for rows in data.chunks(data.n, 8 * data.dimension**2 + 12 * data.reachable):
-            part = learned.averaged(
-                t,
-                data.rows[rows],
+        gradients, errors = self.leave_one_out(shape, size, scale)
+        best = best_ridge([self.error_sums(errors)])
+        learned.gradients.append(np.ascontiguousarray(gradients[best]))
+        learned.loo_errors.append(np.ascontiguousarray(errors[best, :, None]))
+
+    def leave_one_out(self, shape: Array, size: Array | None, scale: Array | None) -> tuple[Array, Array]:
+        """Gradients (ridge, m, K, D) without each point's own label, and squared errors (ridge, m)."""
+        data, ridges = self.field.data, self.field.ridges
+        outputs = data.labels.shape[1]
+        gradients = np.empty((len(ridges), len(self.own), outputs, data.dimension))
+        errors = np.empty((len(ridges), len(self.own)))
+        each = 8 * data.dimension * (data.dimension + outputs * len(ridges))
+        for rows in data.chunks(len(self.own), each):
+            here = self.own[rows]
+            batch = data.localize(
+                data.rows[here],
+                shape[rows],
+                None if self.candidates is None else self.candidates[rows],
+                sizes=None if size is None else size[rows, None],
+                scales=None if scale is None else scale[rows, None],
+                left_out=here,
+                degree=1,
+                ridges=ridges,
+                gradients=True,
+            )
+            gradients[:, rows] = batch.gradient[:, 0, 0].swapaxes(0, 1)
+            residual = data.labels[here, None] - batch.value[:, 0, 0]
+            errors[:, rows] = np.mean(residual**2, axis=2).T
+            self.progress.advance(rows.stop - rows.start)
+        return gradients, errors
+
+    def error_sums(self, errors: Array) -> Array:
+        """Add up squared errors (ridge, m), for :func:`best_ridge`."""
+        return partial_sums((errors * self.field.data.share[self.own]).T)
+
+    def averages(self, gradients: Array, shape: Array, size: Array | None, scale: Array | None) -> Step:
+        """AGOPs of gradients (n, K, D) at all points of the data, around those to learn at."""
+        data, m = self.field.data, len(self.own)
+        found, effective, agop = np.empty(m), np.empty(m), np.empty_like(shape)
+        for rows in data.chunks(m, 8 * data.dimension**2 + 12 * data.reachable):
+            here = self.own[rows]
+            part = averaged(
+                data,
+                gradients,
+                data.rows[here],
                 shape[rows],
                 None if size is None else size[rows],
                 None if scale is None else scale[rows],
                 None if self.candidates is None else self.candidates[rows],
-                np.arange(rows.start, rows.stop),
+                here,
             )
             found[rows], effective[rows], agop[rows] = part.scale, part.effective_size, part.agop
             self.progress.advance(rows.stop - rows.start)
         return Step(shape, found, effective, agop)
 
     def match(self, shape: Array, size: Array) -> Array:
+        """See :class:`localegop.recursion.Strategy`."""
         data = self.field.data
-        return data.match(data.rows, shape, self.candidates, size, np.arange(data.n))
+        return data.match(data.rows[self.own], shape, self.candidates, size, self.own)
 
-    def _leave_one_out(self, shape: Array, size: Array | None, scale: Array | None) -> tuple[Array, Array]:
-        """Gradients (n, K, D) without each point's own label, for the best ridge, and its errors (n, 1)."""
-        data, ridges = self.field.data, self.field.ridges
-        outputs = data.labels.shape[1]
-        gradients = np.empty((len(ridges), data.n, outputs, data.dimension))
-        errors = np.empty((len(ridges), data.n))
-        each = 8 * data.dimension * (data.dimension + outputs * len(ridges))
-        for rows in data.chunks(data.n, each):
-            batch = data.localize(
-                data.rows[rows],
-                shape[rows],
-                None if self.candidates is None else self.candidates[rows],
-                sizes=None if size is None else size[rows, None],
-                scales=None if scale is None else scale[rows, None],
-                left_out=np.arange(rows.start, rows.stop),
-                degree=1,
-                ridges=ridges,
-                gradients=True,
-            )
-            gradients[:, rows] = batch.gradient[:, 0, 0].swapaxes(0, 1)
-            residual = data.labels[rows, None] - batch.value[:, 0, 0]
-            errors[:, rows] = np.mean(residual**2, axis=2).T
-            self.progress.advance(rows.stop - rows.start)
-        best = int(np.argmin((errors * data.share).sum(axis=1)))
-        return np.ascontiguousarray(gradients[best]), np.ascontiguousarray(errors[best, :, None])
+
+def best_ridge(error_sums: list[Array]) -> int:
+    """Tell which ridge has the smallest error over all points, from sums over parts of them."""
+    return int(np.argmin(total(error_sums)))
 
 
 @dataclass

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +33,43 @@ class Trial:
         return float(self.errors.min())
 
 
-def some_points(data: LocalData) -> NDArray[np.int64]:
-    """Every so manieth point."""
-    return np.arange(0, data.n, max(1, data.n // CENTERS))
+@dataclass(frozen=True)
+class TrialFits:
+    """Squared residuals (m, size, ridge) and weights (m,) of the points tried.
+
+    ``gradients(s, r)`` gives the gradients (m, K, D) of the fits with size number s and ridge number r.
+    """
+
+    squares: Array
+    share: Array
+    gradients: Callable[[int, int], Array]
+
+
+def some_points(n: int) -> NDArray[np.int64]:
+    """Every so manieth of n points."""
+    return np.arange(0, n, max(1, n // CENTERS))
 
 
 def isotropic_trial(data: LocalData, ridges: tuple[float, ...], *, gradients: bool = False) -> Trial:
     """Fit at some points, for all sizes and ridges."""
-    tried = some_points(data)
-    sizes = sizes_for(data.reachable)
-    errors, slopes = np.zeros((len(sizes), len(ridges))), []
+    fits = trial_fits(data, some_points(data.n), sizes_for(data.reachable), ridges, gradients)
+    errors = np.einsum("i,isr->sr", fits.share, fits.squares)
+    size, ridge = np.unravel_index(np.argmin(errors), errors.shape)
+    best = fits.gradients(int(size), int(ridge)) if gradients else np.zeros((0, 0, data.dimension))
+    return Trial(errors / fits.share.sum(), best, fits.share)
+
+
+@singledispatch
+def trial_fits(
+    data: LocalData | Any,
+    tried: NDArray[np.int64],
+    sizes: tuple[float, ...],
+    ridges: tuple[float, ...],
+    gradients: bool,
+) -> TrialFits:
+    """Fit at these points of the data."""
+    squares = np.empty((len(tried), len(sizes), len(ridges)))
+    slopes = [np.zeros((0, len(sizes), len(ridges), data.labels.shape[1], data.dimension))]
     each = 8 * data.dimension * (data.dimension + gradients * len(sizes) * len(ridges))
     for rows in data.chunks(len(tried), each + 12 * data.reachable):
         here = tried[rows]
@@ -54,11 +84,10 @@ def isotropic_trial(data: LocalData, ridges: tuple[float, ...], *, gradients: bo
             gradients=gradients,
         )
         residual = data.labels[here, None, None] - batch.value[:, :, 0]
-        errors += np.einsum("i,isrk->sr", data.share[here], residual**2)
+        squares[rows] = np.sum(residual**2, axis=-1)
         slopes.append(batch.gradient[:, :, 0])
-    share = data.share[tried]
-    if not gradients:
-        return Trial(errors / share.sum(), np.zeros((0, data.labels.shape[1], data.dimension)), share)
-    size, ridge = np.unravel_index(np.argmin(errors), errors.shape)
-    best = np.concatenate([part[:, size, ridge] for part in slopes])
-    return Trial(errors / share.sum(), best, share)
+    return TrialFits(
+        squares,
+        data.share[tried],
+        lambda size, ridge: np.concatenate([part[:, size, ridge] for part in slopes]),
+    )

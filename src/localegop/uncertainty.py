@@ -40,7 +40,11 @@ class Calibration:
     @classmethod
     def from_residuals(cls, residuals: Array, expected: Array, share: Array) -> Calibration:
         """Sort the scores of residuals (m, K) of weights ``share`` (m,)."""
-        scores = np.abs(residuals) / expected
+        return cls.from_scores(scores_of(residuals, expected), share)
+
+    @classmethod
+    def from_scores(cls, scores: Array, share: Array) -> Calibration:
+        """Sort scores (m, K) of weights ``share`` (m,)."""
         order = np.argsort(scores, axis=0, kind="stable")
         return cls(np.take_along_axis(scores, order, axis=0), np.cumsum(share[order], axis=0))
 
@@ -51,12 +55,22 @@ class Calibration:
         """
         factors = np.full((len(coverage), self.scores.shape[1]), np.inf)
         for k, (scores, share) in enumerate(zip(self.scores.T, self.share.T, strict=True)):
-            # rounding in the sums of weights must not cost a row
-            needed = coverage * (share[-1] + 1.0) * (1.0 - 1e-12)
-            at = np.searchsorted(share, needed)
+            at = np.searchsorted(share, needed_share(coverage, float(share[-1])))
             enough = at < len(scores)
             factors[enough, k] = scores[at[enough]]
         return factors
+
+
+def scores_of(residuals: Array, expected: Array) -> Array:
+    """Sizes of residuals over what was expected of them."""
+    scores: Array = np.abs(residuals) / expected
+    return scores
+
+
+def needed_share(coverage: Array, total: float) -> Array:
+    """Sum of weights, of such a total, that scores must reach for each coverage."""
+    needed: Array = coverage * (total + 1.0) * (1.0 - 1e-12)  # rounding in the sums must not cost a row
+    return needed
 
 
 def noise_variances(residuals: Array, variance_factor: Array) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localegop.local_regression import turned
 from localegop.metric import factor
+from localegop.sums import Extent
 
 Array = NDArray[np.float64]
 
@@ -67,28 +68,16 @@ class Units:
         return restored
 
 
-def label_units(y: Array, share: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each output; the latter is one where labels are constant."""
-    largest = np.abs(y).max(axis=0)
-    largest = np.where(largest > 0.0, largest, 1.0)  # sums of 1e308 overflow; shares of it do not
-    weights = share / share.sum()
-    mean = weights @ (y / largest)
-    spread = np.sqrt(weights @ (y / largest - mean) ** 2)
-    negligible = spread <= 1e-14 * np.abs(mean)
-    return mean * largest, np.where(negligible, 1.0, spread) * largest
-
-
-def feature_units(X: Array, share: Array, initial_metric: str | Array) -> tuple[Array, Array]:
+def feature_units(found: Extent, initial_metric: str | Array) -> tuple[Array, Array]:
     """Center and transform for an initial metric: "identity", "variance", a vector or a matrix."""
-    center, spread = label_units(X, share)
-    constant = X.max(axis=0) == X.min(axis=0)
+    center, spread, constant = found.mean, found.spread, found.constant
+    dimension = len(center)
     if isinstance(initial_metric, str):
         if initial_metric == "identity":
             scale = np.where(constant, 0.0, spread).max()
-            return center, np.eye(X.shape[1]) / (scale if scale > 0.0 else 1.0)
+            return center, np.eye(dimension) / (scale if scale > 0.0 else 1.0)
         return center, np.diag(np.where(constant, 0.0, 1.0 / spread))
     given = np.asarray(initial_metric, dtype=float)
-    dimension = X.shape[1]
     if given.shape not in ((dimension,), (dimension, dimension)) or not np.isfinite(given).all():
         raise ValueError(
             "initial_metric must be 'auto', 'identity', 'variance', a vector of "

@@ -1,0 +1,378 @@
+"""Fits on a Dask cluster, measured: agreement, speed, failures, a million rows, and the cost model.
+
+Run with ``python benchmarks/scale.py [--only NAME ...] [--json FILE]``. Workers are processes
+of one thread on this machine. Every part has sizes that can be made small: ``--rows``, ``--many``,
+``--partitions``. With ``--tables FILE`` nothing is measured: the tables of docs/scaling.md are written into
+it, from a JSON file of earlier runs and from the cost model.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+
+from localegop import LocalEGOPRegressor
+from localegop.datasets import make_helix
+from localegop.distributed import DaskLocalEGOPRegressor, plan
+from localegop.kernels import as_kernel
+from localegop.local_regression import LocalData
+from localegop.progress import Progress
+from localegop.recursion import Recursion, Rules
+from localegop.schedules import EffectiveSampleSize
+from localegop.strategies import FieldLearner, GradientField
+
+MEMORY = "2.4GB"  # of each worker: what is more goes to disk
+DIMENSION = 10
+HEAD = "| what | measured | bar | met |\n|---|---|---|---|"
+
+
+class Table:
+    """Rows of (what, measured, bar), printed as they come, and facts about fits."""
+
+    def __init__(self):
+        self.rows, self.fits = [], []
+
+    def add(self, what, measured, bar, unit="", at_least=False):
+        good = measured >= bar if at_least else measured <= bar
+        sign = ">=" if at_least else "<="
+        line = f"| {what} | {measured:.3g}{unit} | {sign} {bar:g}{unit} | {'yes' if good else 'NO'} |"
+        self.rows.append({"what": what, "measured": measured, "bar": bar, "met": bool(good), "line": line})
+        print(line, flush=True)
+
+    def fit(self, n, workers, model, seconds, memory):
+        count = model._models[0].data.source.n_partitions
+        planned = plan(
+            n, DIMENSION, workers, 1e15, n_partitions=count, intrinsic_dimension=DIMENSION, show=False
+        )
+        fact = {"n": n, "D": DIMENSION, "workers": workers, "partitions": count, "seconds": seconds}
+        fact |= {"memory": memory, "planned_seconds": planned.fit_seconds, "planned_memory": planned.needed}
+        self.fits.append(fact)
+        print(f"<!-- {fact} {model.choice_} -->", flush=True)
+
+
+def rows(seed, count, dimension):
+    polynomial = make_helix(2, dimension, random_state=0, return_bunch=True).polynomial
+    X, y = make_helix(count, dimension, polynomial=polynomial, random_state=seed)
+    return np.column_stack([X, y])
+
+
+def helix(n, block=25_000, first_seed=1):
+    """Lazy rows, made on the workers; the same for any n up to the last block."""
+    counts = [min(block, n - start) for start in range(0, n, block)]
+    shapes = [(count, DIMENSION + 1) for count in counts]
+    blocks = [
+        da.from_delayed(delayed(rows)(first_seed + i, shape[0], DIMENSION), shape, float)
+        for i, shape in enumerate(shapes)
+    ]
+    table = da.concatenate(blocks)
+    return table[:, :-1], table[:, -1]
+
+
+def queries(count=2000):
+    table = rows(10**6, count, DIMENSION)
+    return table[:, :-1], table[:, -1]
+
+
+@contextmanager
+def workers(count):
+    with (
+        LocalCluster(
+            n_workers=count, threads_per_worker=1, memory_limit=MEMORY, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(count)
+        yield client
+
+
+def peak(client):
+    """Largest memory of each worker process so far, in GB."""
+
+    def own():
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+    return max(client.run(own).values())
+
+
+def timed(call):
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def gap(guess, truth):
+    return float(np.max(np.abs(guess - truth)) / np.max(np.abs(truth)))
+
+
+def agreement(table, sizes):
+    """Predictions against those of one process."""
+    X, y = helix(sizes.rows or 50_000)
+    asked, _ = queries()
+    inside = LocalEGOPRegressor().fit(*da.compute(X, y))
+    truth = inside.predict(asked)
+    with workers(2) as client:
+        for count in sizes.partitions or [1, 2, 3, 5, 8, 12, 16]:
+            model = DaskLocalEGOPRegressor(n_partitions=count, client=client).fit(X, y)
+            difference = gap(model.predict(asked).compute(), truth)
+            table.add(
+                f"{len(X):,} rows, {count} partitions: difference from one process", difference, 1e-10
+            )
+
+
+def speedup(table, sizes):
+    """Two workers against one."""
+    n = sizes.rows or 100_000
+    seconds = {}
+    for count in (1, 2):
+        with workers(count) as client:
+            X, y = client.persist(helix(n))
+            model = DaskLocalEGOPRegressor(n_partitions=8, client=client)
+            seconds[count], _ = timed(lambda m=model, a=X, b=y: m.fit(a, b))
+            table.fit(n, count, model, seconds[count], peak(client))
+    table.add(f"two workers against one, fit of {n:,} rows", seconds[1] / seconds[2], 1.6, " x", True)
+
+
+def kill_worker(client, delay):
+    """SIGKILL one worker process, by the number that it gives itself, after some seconds."""
+    done = []
+
+    def strike():
+        pids = client.run(os.getpid)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        done.append(time.perf_counter())
+
+    timer = threading.Timer(delay, strike)
+    timer.start()
+    return timer, done
+
+
+def killed(table, sizes):
+    """A worker killed in the middle of fit and of predict."""
+    n = sizes.rows or 20_000
+    X, y = helix(n, block=5_000)
+    asked = da.from_array(queries(20_000 if n >= 20_000 else n)[0], chunks=(2_000, DIMENSION))
+    with workers(2) as client:
+        took, model = timed(lambda: DaskLocalEGOPRegressor(n_partitions=6, client=client).fit(X, y))
+        span, truth = timed(model.predict(asked).compute)
+    for what, delay in (("fit", 0.5 * took), ("predict", 0.4 * span)):
+        with workers(2) as client:
+            model = DaskLocalEGOPRegressor(n_partitions=6, client=client)
+            if what == "fit":
+                timer, done = kill_worker(client, delay)
+                model.fit(X, y)
+                ended = time.perf_counter()
+                guess = model.predict(asked).compute()
+            else:
+                model.fit(X, y)
+                timer, done = kill_worker(client, delay)
+                guess = model.predict(asked).compute()
+                ended = time.perf_counter()
+            timer.join()
+            early = bool(done) and done[0] < ended
+        print(f"<!-- worker killed before the end of {what}: {early} -->")
+        table.add(f"worker killed during {what}, {n:,} rows: difference of answers", gap(guess, truth), 0.0)
+        table.add(f"worker killed during {what}: kills that came in time", float(early), 1.0, "", True)
+
+
+def start_process(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def gone(table, sizes):
+    """The scheduler killed in the middle of a fit: how long until the error."""
+    path = Path(f".scheduler-{os.getpid()}.json")
+    scheduler = start_process(
+        "dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(path)
+    )
+    worker = start_process(
+        "dask_worker", "--scheduler-file", str(path), "--nthreads", "1", "--no-dashboard", "--no-nanny"
+    )
+    try:
+        while not path.exists():
+            time.sleep(0.1)
+        with Client(scheduler_file=str(path)) as client:
+            client.wait_for_workers(1)
+            X, y = helix(sizes.rows or 20_000, block=5_000)
+            struck = []
+            timer = threading.Timer(8.0, lambda: (scheduler.kill(), struck.append(time.perf_counter())))
+            timer.start()
+            try:
+                DaskLocalEGOPRegressor(n_partitions=4, client=client).fit(X, y)
+                message = "no error"
+            except ConnectionError as error:
+                message = str(error)
+            waited = time.perf_counter() - struck[0] if struck else np.inf
+            timer.cancel()
+        print(f"<!-- {message} -->")
+        table.add("scheduler killed during fit: seconds until the error", waited, 30.0, " s")
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+        path.unlink(missing_ok=True)
+
+
+def million(table, sizes):
+    """A million rows: memory of workers, and time per point against a tenth of them."""
+    large = sizes.many or 1_000_000
+    per_row, memory = {}, {}
+    for n, count in ((large // 10, 2), (large, 16)):
+        with workers(2) as client:
+            X, y = helix(n)
+            model = DaskLocalEGOPRegressor(n_partitions=count, client=client, verbose=1)
+            seconds, _ = timed(lambda m=model, a=X, b=y: m.fit(a, b))
+            per_row[n], memory[n] = seconds / n, peak(client)
+            table.fit(n, 2, model, seconds, memory[n])
+            took, guess = timed(model.predict(queries()[0]).compute)
+            error = np.mean((guess - queries()[1]) ** 2) / queries()[1].var()
+            print(f"<!-- n={n}: predict {took / len(guess) * 1e3:.3g} ms a query, error {error:.3g} -->")
+    table.add(f"{large:,} rows in 16 partitions: peak memory of a worker", memory[large], 2.5, " GB")
+    ratio = per_row[large] / per_row[large // 10]
+    table.add(f"time per point, {large:,} rows against {large // 10:,}", ratio, 1.5, " x")
+
+
+def slope(table, sizes):
+    """Test error against n, here and in one process."""
+    large = sizes.many or 1_000_000
+    asked, truth = queries(5_000)
+
+    def error(guess):
+        return float(np.mean((guess - truth) ** 2) / truth.var())
+
+    here = [large // 100, large // 30, large // 10]
+    inside = {}
+    for n in here:
+        X, y = da.compute(*helix(n))
+        inside[n] = error(LocalEGOPRegressor().fit(X, y).predict(asked))
+    spread = {}
+    with workers(2) as client:
+        for n in (large // 100, large // 10, large):
+            model = DaskLocalEGOPRegressor(client=client, verbose=1).fit(*helix(n))
+            spread[n] = error(model.predict(asked).compute())
+    slopes = [np.polyfit(np.log(list(e)), np.log(list(e.values())), 1)[0] for e in (inside, spread)]
+    print(f"<!-- one process {inside}, slope {slopes[0]:.3f}; cluster {spread}, slope {slopes[1]:.3f} -->")
+    table.add(f"slope of log error in log n up to {large:,}, beyond that of one process",
+              slopes[1] - slopes[0], 0.2)  # fmt: skip
+
+
+def cost(table, sizes):
+    """Costs of a search and a pass, from which plan() computes times."""
+    n, silent, found = sizes.rows or 40_000, Progress(1.0, "", 0), []
+    for dimension in (3, 10, 30, 60):
+        X, y = make_helix(n, dimension, random_state=0)
+        X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y / y.std())[:, None]
+        for k in (250, 1000):
+            options = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1}
+            data = LocalData(X, np.ascontiguousarray(y), np.ones(n), max_neighbors=k, **options)
+            own, stop = np.arange(0, n, max(1, n // 500)), 2.0 * dimension + 10.0
+            rules = Rules(EffectiveSampleSize(max(200.0, stop), stop, 4), 0.5, 0.2, None)
+            data.candidates(X[:1])
+            start = time.process_time()
+            lists = data.candidates(X[own])
+            search = time.process_time() - start
+            learner = FieldLearner(GradientField(data, rules, (1e-6, 1e-4, 1e-2, 1e-1)), own, lists, silent)
+            recursion = Recursion(learner, rules, len(own), dimension, data.reachable)
+            start = time.process_time()
+            learner.leave_one_out(*recursion.setting())
+            learner.averages(np.ones((n, 1, dimension)), *recursion.setting())
+            each = np.array([search, 0.5 * (time.process_time() - start)]) / len(own)
+            found.append([dimension, k, *each])
+            print(f"<!-- D={dimension}, k={k}: search {each[0] * 1e6:.0f}, pass {each[1] * 1e6:.0f} us -->")
+    found = np.log(np.array(found))
+    design = np.column_stack([np.ones(len(found)), found[:, :2]])
+    for name, column in (("SEARCH", 2), ("PASS", 3)):
+        factor, of_dimension, of_neighbors = np.linalg.lstsq(design, found[:, column], rcond=None)[0]
+        print(f"{name} = ({np.exp(factor):.2g}, {of_dimension:.2f}, {of_neighbors:.2f})")
+
+
+PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, slope, cost)}
+
+
+def measured(content):
+    """Measured bars, and the cost model against measured fits."""
+    lines = [HEAD, *(row["line"] for row in content["rows"]), ""]
+    lines += ["| rows | workers | partitions | fit, measured | planned | memory, measured | planned |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for fit in content["fits"]:
+        lines.append(
+            f"| {fit['n']:,} | {fit['workers']} | {fit['partitions']} | {fit['seconds'] / 60:.3g} min | "
+            f"{fit['planned_seconds'] / 60:.3g} min | {fit['memory']:.3g} GB | "
+            f"{fit['planned_memory'] / 1e9:.3g} GB |"
+        )
+    return "\n".join(lines)
+
+
+def predicted():
+    """The cost model for clusters larger than this machine."""
+    lines = [
+        "| rows | workers | partitions | memory of each | fit | of it for tasks |",
+        "|---|---|---|---|---|---|",
+    ]
+    for n in (10**7, 10**8, 10**9):
+        for count in (16, 100, 1000):
+            found = plan(n, DIMENSION, count, 1e15, show=False)
+            lines.append(
+                f"| {n:,} | {count:,} | {found.partitions:,} | {found.needed / 1e9:.3g} GB | "
+                f"{found.fit_seconds / 3600:.3g} h | {found.task_seconds / 3600:.2g} h |"
+            )
+    return "\n".join(lines)
+
+
+def write_tables(source):
+    """Put both tables between their marks in docs/scaling.md."""
+    page = Path(__file__).parents[1] / "docs" / "scaling.md"
+    text = page.read_text()
+    content = json.loads(Path(source).read_text()) if source else None
+    for mark, lines in (("measured", content and measured(content)), ("predicted", predicted())):
+        if lines:
+            before, rest = text.split(f"<!-- {mark} -->\n", 1)
+            after = rest.split(f"<!-- end of {mark} -->", 1)[1]
+            text = f"{before}<!-- {mark} -->\n{lines}\n<!-- end of {mark} -->{after}"
+    page.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=sorted(PARTS), default=list(PARTS))
+    parser.add_argument("--rows", type=int, help="rows of agreement, speedup, killed, gone and cost")
+    parser.add_argument("--many", type=int, help="rows of the largest fits of million and slope")
+    parser.add_argument("--partitions", type=int, nargs="+", help="partitions of agreement")
+    parser.add_argument("--json", help="add the results to this file")
+    parser.add_argument(
+        "--tables", nargs="?", const="", help="only write docs/scaling.md, from such a file if one is given"
+    )
+    arguments = parser.parse_args()
+    if arguments.tables is not None:
+        write_tables(arguments.tables)
+        return
+    table = Table()
+    print(HEAD, flush=True)
+    for name in arguments.only:
+        PARTS[name](table, arguments)
+    if arguments.json:
+        path = Path(arguments.json)
+        before = json.loads(path.read_text()) if path.exists() else {"rows": [], "fits": []}
+        kept = {row["what"]: row for row in before["rows"]} | {row["what"]: row for row in table.rows}
+        content = {"rows": list(kept.values()), "fits": before["fits"] + table.fits}
+        path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
