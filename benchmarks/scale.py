@@ -52,9 +52,7 @@ class Table:
 
     def fit(self, n, workers, model, seconds, memory):
         count = model._models[0].data.source.n_partitions
-        planned = plan(
-            n, DIMENSION, workers, 1e15, n_partitions=count, intrinsic_dimension=DIMENSION, show=False
-        )
+        planned = plan(n, DIMENSION, workers, 1e15, n_partitions=count, show=False)
         fact = {"n": n, "D": DIMENSION, "workers": workers, "partitions": count, "seconds": seconds}
         fact |= {"memory": memory, "planned_seconds": planned.fit_seconds, "planned_memory": planned.needed}
         self.fits.append(fact)

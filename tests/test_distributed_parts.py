@@ -116,7 +116,7 @@ def test_plans_grow_with_the_problem(capsys):
     ("arguments", "parameters", "advice"),
     [
         ((10**8, 10, 2, "4GB"), {"max_neighbors": 100}, "raise workers"),
-        ((10**7, 5, 4, "8GB"), {"max_neighbors": 5000}, "lower max_neighbors or raise workers"),
+        ((10**7, 5, 4, "8GB"), {"max_neighbors": 5000, "intrinsic_dimension": 1}, "or raise workers"),
         ((10**6, 10, 4, "0.5GB"), {"max_neighbors": None}, "lower max_neighbors"),
         ((10**6, 10, 16, "0.5GB"), {"intrinsic_dimension": 10}, "lower max_neighbors"),
         ((10**6, 40, 2, "12GB"), {"n_partitions": 2, "max_neighbors": 100}, "raise n_partitions"),

@@ -240,7 +240,8 @@ def _(data: SpreadData, model: Model, progress: Progress) -> Model:
     cluster.gather(done, progress, [3.0 * count for count in field.counts], "fit: last fits")
     placed = field.scene.placed
     left = LearnedField(placed.splits, tables, placed.numbers, model.choice.step)
-    return replace(model, field=cast(Any, left))
+    slim = replace(data, source=replace(data.source, parts=[]))  # the tables have all that is needed
+    return replace(model, data=cast(LocalData, slim), field=cast(Any, left))
 
 
 def _done(table: Table) -> None:

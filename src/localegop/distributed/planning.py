@@ -96,7 +96,7 @@ def plan(
     *,
     threads: int = 1,
     n_outputs: int = 1,
-    intrinsic_dimension: int = 2,
+    intrinsic_dimension: int = 3,
     show: bool = True,
     **parameters: Any,
 ) -> Plan:
@@ -112,7 +112,7 @@ def plan(
     threads : int, default=1
         Of each worker.
     n_outputs : int, default=1
-    intrinsic_dimension : int, default=2
+    intrinsic_dimension : int, default=3
         Dimension of the set that rows lie on or near, which tells how many rows partitions borrow.
     show : bool, default=True
         Whether to print the plan.

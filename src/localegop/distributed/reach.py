@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 CELL = 64  # centers in a cell, at most
 WIDE = 2.0  # width of a cell, in radii of the ball of k rows, from which its centers go alone
 MARGIN = 1.0 + 1e-9  # for rounding in distances
-BATCH = 256  # balls searched at a time
+ROUNDING = 1e-13  # in squared distances, as a share of squared lengths
+BATCH = 64  # balls looked at at a time
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,22 @@ def lent(rows: Array, reach: Reach, k: int) -> NDArray[np.intp]:
     low, high = rows.min(axis=0), rows.max(axis=0)
     gap = np.maximum(np.maximum(low - reach.middle, reach.middle - high), 0.0)
     near = np.flatnonzero(np.sqrt(np.sum(gap**2, axis=1)) <= reach.radius)
-    tree = cKDTree(rows, leafsize=32) if len(near) else None
+    center = 0.5 * (low + high)
+    rows = rows - center
+    lengths = np.sum(rows**2, axis=1)
     for first in range(0, len(near), BATCH):
-        assert tree is not None
         some = near[first : first + BATCH]
-        middle, radius = reach.middle[some], reach.radius[some].copy()
-        finite = np.where(np.isfinite(radius), radius, 1e300)
-        many = np.flatnonzero(tree.query_ball_point(middle, finite, return_length=True) > k)
-        if len(many):
-            kth = tree.query(middle[many], [k])[0][:, 0]
-            tighter = (kth + 2.0 * reach.width[some[many]]) * MARGIN
-            finite[many] = np.minimum(finite[many], tighter)
-        for found in tree.query_ball_point(middle, finite, return_sorted=False):
-            wanted[found] = True
+        middle = reach.middle[some] - center
+        own = np.sum(middle**2, axis=1)
+        # Squared distances less what rounding may have added: rather a row too many than one too few.
+        squares = own[:, None] + lengths - 2.0 * (middle @ rows.T)
+        squares -= ROUNDING * (own[:, None] + lengths.max())
+        within = squares <= reach.radius[some, None] ** 2
+        for i in np.flatnonzero(np.count_nonzero(within, axis=1) > k):
+            kth = np.partition(squares[i], k - 1)[k - 1] + 2.0 * ROUNDING * (own[i] + lengths.max())
+            tighter = (np.sqrt(max(kth, 0.0)) + 2.0 * reach.width[some[i]]) * MARGIN
+            within[i] &= squares[i] <= tighter**2
+        wanted |= within.any(axis=0)
     return np.flatnonzero(wanted)
 
 
