@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test lint types unit networks package docs clean
+.PHONY: help demo test lint types unit networks bench bench-full package docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
 	@echo "make test      lint, types and tests"
 	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
+	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
 	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make clean     remove .venv and everything built"
@@ -44,6 +45,20 @@ TORCH ?= torch==2.13.0
 networks: $(STAMP)
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[paper]'
+
+# Both go on where an earlier run ended; remove the folder to start anew.
+BENCH := $(BIN)/python benchmarks/peers.py
+BENCH_STAMP := $(VENV)/.bench-installed
+$(BENCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+bench: $(BENCH_STAMP)
+	$(BENCH) --quick --resume --output bench_output/quick
+
+bench-full: $(BENCH_STAMP)
+	$(BENCH) --full --resume --output bench_output/full
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

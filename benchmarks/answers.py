@@ -8,7 +8,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from engine import DATA, Table, molecule
+from bars import HEAD, Table
+from engine import DATA, molecule
 
 from localegop import LocalEGOPRegressor
 from localegop.datasets import make_helix
@@ -125,7 +126,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=sorted(PARTS), default=list(PARTS))
     table = Table()
-    print("| what | measured | bar | met |\n|---|---|---|---|", flush=True)
+    print(HEAD, flush=True)
     for name in parser.parse_args().only:
         PARTS[name](table)
 

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from bars import HEAD, Table
 from sklearn.kernel_ridge import KernelRidge
 from threadpoolctl import threadpool_limits
 
@@ -25,21 +26,6 @@ from localegop.schedules import Geometric
 DATA = os.environ.get("LOCALEGOP_DATA")
 PAPER = LocalEGOPRegressor.paper_parameters()
 TORSION = (4, 0, 1, 6)
-
-
-class Table:
-    """Rows of (what, measured, bar), printed as they come."""
-
-    def __init__(self):
-        self.rows = []
-
-    def add(self, what, measured, bar, unit="", at_least=False):
-        good = measured >= bar if at_least else measured <= bar
-        sign = ">=" if at_least else "<="
-        self.rows.append({"what": what, "measured": measured, "bar": bar, "unit": unit, "met": bool(good)})
-        line = f"| {what} | {measured:.3g}{unit} | {sign} {bar:g}{unit} | {'yes' if good else 'NO'} |"
-        self.rows[-1]["line"] = line
-        print(line, flush=True)
 
 
 def seconds(call, *arguments):
@@ -292,16 +278,14 @@ def main():
     if arguments.large_only:
         return large_only()
     table = Table()
-    head = "| what | measured | bar | met |\n|---|---|---|---|"
-    print(f"instruction set {_core.instruction_set}, {os.cpu_count()} processors\n\n{head}", flush=True)
+    print(f"instruction set {_core.instruction_set}, {os.cpu_count()} processors\n\n{HEAD}", flush=True)
     for name in arguments.only:
         PARTS[name](table)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(table.rows, indent=1) + "\n")
     if arguments.markdown:
-        lines = "\n".join(row["line"] for row in table.rows)
         text = "# The engine, measured\n\nWritten by `python benchmarks/engine.py --markdown FILE`."
-        Path(arguments.markdown).write_text(f"{text}\n\n{head}\n{lines}\n")
+        Path(arguments.markdown).write_text(f"{text}\n\n{table.markdown()}\n")
     return None
 
 

@@ -7,10 +7,10 @@ from localegop.datasets import make_annulus, make_helix
 from localegop.paper import dimensions, malonaldehyde, networks
 from localegop.paper._learning_curves import curve, helix_split, slope
 from localegop.paper._molecules import molecule, split_rows
-from localegop.paper._network_models import FAMILIES, Family, TunedNetwork
-from localegop.paper._torch import require
 from localegop.paper._transformer import embedding_weights
 from localegop.paper.experiment import Refused, Skipped, table_of_rows
+from localegop.peers.networks import FAMILIES, Family, TunedNetwork
+from localegop.peers.optional import require
 
 NO_TORCH = "torch is missing: pip install 'localegop[paper]'"
 
@@ -47,7 +47,7 @@ def test_a_stack_is_the_same_as_its_networks_one_by_one(torch):
 
 
 def test_training_is_that_of_adam(torch):
-    from localegop.paper._network_models import _Data, _Stack, _train
+    from localegop.peers.networks import _Data, _Stack, _train
 
     rng = torch.Generator().manual_seed(0)
     X, y = torch.randn(40, 3, generator=rng), torch.randn(40, generator=rng)

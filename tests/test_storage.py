@@ -121,7 +121,7 @@ def test_hostile_content_is_refused(saved, tmp_path, change, message):
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 1, but this version of localegop reads format 99"):
+    with pytest.raises(ValueError, match="has format 2, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
 
 
@@ -146,4 +146,4 @@ def test_a_model_is_a_plain_npz_archive(saved):
         assert archive.testzip() is None
     with np.load(saved, allow_pickle=False) as archive:
         header = json.loads(archive[storage.HEADER].tobytes())
-    assert header["format"] == 1 and header["n_samples"] == 200
+    assert header["format"] == storage.FORMAT and header["n_samples"] == 200

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "hot.hpp"
+#include "kriging.hpp"
 #include "neighborhoods.hpp"
 #include "points.hpp"
 #include "sampled.hpp"
@@ -135,6 +136,26 @@ struct Neighborhoods {
     }
 };
 
+// What all batches have in common.
+Batch make_batch(const Points& points, In<double, 2> centers, In<double, 3> metrics,
+                 const std::optional<In<std::int64_t, 1>>& start,
+                 const std::optional<In<std::int32_t, 1>>& indices,
+                 const std::optional<In<std::int64_t, 1>>& left_out) {
+    const std::size_t count = centers.shape(0), dim = points.dim;
+    require(centers.shape(1) == dim, "centers differ from the points in width");
+    require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
+            "there must be one metric a center");
+    require(!start || (indices && start->shape(0) == count + 1), "candidate lists must match the centers");
+    require(!left_out || left_out->shape(0) == count, "left_out must match the centers");
+    Batch batch;
+    batch.count = count;
+    batch.centers = centers.data();
+    batch.metrics = metrics.data();
+    if (start) batch.candidates = {start->data(), indices->data()};
+    if (left_out) batch.left_out = left_out->data();
+    return batch;
+}
+
 nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
                          In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                          std::optional<In<std::int32_t, 1>> indices,
@@ -143,11 +164,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
                          bool keep, int degree, std::vector<std::size_t> bends,
                          std::vector<double> ridges, bool gradients, bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
-    require(centers.shape(1) == dim, "centers differ from the points in width");
-    require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
-            "there must be one metric a center");
-    require(!start || (indices && start->shape(0) == count + 1), "candidate lists must match the centers");
-    require(!left_out || left_out->shape(0) == count, "left_out must match the centers");
+    Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets || scales, "either targets or scales must be given");
     require(!targets || targets->shape(0) == count, "targets must match the centers");
     require(!scales || scales->shape(0) == count, "scales must match the centers");
@@ -155,12 +172,6 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
     for (std::size_t b : bends) require(b <= dim, "there cannot be more bends than dimensions");
     const std::size_t sizes = targets ? targets->shape(1) : scales->shape(1);
-    Batch batch;
-    batch.count = count;
-    batch.centers = centers.data();
-    batch.metrics = metrics.data();
-    if (start) batch.candidates = {start->data(), indices->data()};
-    if (left_out) batch.left_out = left_out->data();
     batch.sizes = sizes;
     if (targets) batch.targets = targets->data();
     if (scales) batch.scales = scales->data();
@@ -183,6 +194,30 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     });
     return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
                           effective.array(), values.array(), slopes.array(), factors.array());
+}
+
+nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+                      In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
+                      std::optional<In<std::int32_t, 1>> indices,
+                      std::optional<In<std::int64_t, 1>> left_out, In<double, 1> targets,
+                      std::size_t most, std::vector<double> lengths, std::vector<double> ridges,
+                      bool gradients, bool variances, int threads) {
+    const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
+    Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
+    require(targets.shape(0) == count, "targets must match the centers");
+    require(most > 0, "there must be at least one point at each center");
+    require(lengths.size() == ridges.size(), "there must be one ridge a length");
+    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    batch.targets = targets.data();
+    const std::size_t fits = lengths.size();
+    Fresh scales({count}), effective({count}), values({count, fits, outputs}),
+        slopes({gradients ? count : 0, fits, outputs, dim}), factors({variances ? count : 0, fits});
+    const BatchResult result{scales.data, effective.data, values.data, gradients ? slopes.data : nullptr,
+                             variances ? factors.data : nullptr};
+    const KrigingPlan plan{most, lengths, ridges};
+    without_gil([&] { return krige(*points, rule, batch, plan, result, threads, signal_arrived); });
+    return nb::make_tuple(scales.array(), effective.array(), values.array(), slopes.array(),
+                          factors.array());
 }
 
 nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> queries,
@@ -249,6 +284,9 @@ NB_MODULE(_core, m) {
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
           "scales"_a.none(), "keep"_a, "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
           "threads"_a);
+    m.def("krige", &krige_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a, "start"_a.none(),
+          "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
+          "gradients"_a, "variances"_a, "threads"_a);
     m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);

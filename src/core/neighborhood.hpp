@@ -33,14 +33,13 @@ class Neighborhood {
     // Squared distances of the candidates from the center; `left_out` (a point or -1) loses one unit.
     void measure(const double* center, const double* metric, const std::int32_t* candidates,
                  std::size_t count, std::int64_t left_out) {
-        const std::size_t rank =
-            pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, order_);
+        rank_ = pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, order_);
         list(candidates, count, left_out);
         if (count_ == 0) throw std::runtime_error("localegop: a center has no candidate points");
         for (std::size_t from = 0; from < count_; from += kTile) {
             const std::size_t size = std::min(kTile, count_ - from);
             gather(center, from, size);
-            hot_.squared_norms(columns_.data(), kStride, size, factor_.data(), rank, points_.dim,
+            hot_.squared_norms(columns_.data(), kStride, size, factor_.data(), rank_, points_.dim,
                                squared_.data() + from);
         }
         nearest_ = *std::min_element(squared_.begin(), squared_.begin() + count_);
@@ -86,6 +85,11 @@ class Neighborhood {
     const std::int32_t* indices() const { return indices_.data(); }
     const double* weights() const { return weights_.data(); }
     const double* share() const { return share_.data(); }
+    const double* squared() const { return squared_.data(); }
+    // Factor (rank x dim) of the metric; its columns stand for the features in `order`.
+    std::size_t rank() const { return rank_; }
+    const double* factor() const { return factor_.data(); }
+    const std::size_t* order() const { return order_.data(); }
     double effective_size() const { return effective_size_; }
 
   private:
@@ -192,7 +196,7 @@ class Neighborhood {
     const Points& points_;
     const Rule& rule_;
     const HotLoops& hot_;
-    std::size_t count_ = 0;
+    std::size_t count_ = 0, rank_ = 0;
     double nearest_ = 0.0, effective_size_ = 0.0;
     std::vector<std::int32_t> indices_;
     std::vector<double> squared_, share_, weights_, shifted_, columns_, factor_;

@@ -44,6 +44,14 @@ struct BatchResult {
     double* variance_factors;  // count x sizes x bends x ridges, or null
 };
 
+// Distances around center i of a batch.
+inline void measure(Neighborhood& hood, const Points& points, const Batch& batch, std::size_t i) {
+    const Candidates& c = batch.candidates;
+    hood.measure(batch.centers + i * points.dim, batch.metrics + i * points.dim * points.dim,
+                 c ? c.indices + c.start[i] : nullptr, c ? c.start[i + 1] - c.start[i] : points.n,
+                 batch.left_out ? batch.left_out[i] : -1);
+}
+
 class BatchWorker {
   public:
     BatchWorker(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
@@ -55,12 +63,8 @@ class BatchWorker {
     void operator()(std::size_t i) {
         const std::size_t dim = points_.dim;
         const double* center = batch_.centers + i * dim;
-        const double* metric = batch_.metrics + i * dim * dim;
-        const Candidates& c = batch_.candidates;
-        hood_.measure(center, metric, c ? c.indices + c.start[i] : nullptr,
-                      c ? c.start[i + 1] - c.start[i] : points_.n,
-                      batch_.left_out ? batch_.left_out[i] : -1);
-        if (batch_.degree > 0) fit_.set_metric(metric);
+        measure(hood_, points_, batch_, i);
+        if (batch_.degree > 0) fit_.set_metric(batch_.metrics + i * dim * dim);
         for (std::size_t s = 0; s < batch_.sizes; ++s) {
             // Sizes fall, so what counts at one size is among what counted at the size before.
             const std::size_t at = i * batch_.sizes + s;

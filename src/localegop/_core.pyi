@@ -39,6 +39,22 @@ def localize(
     variances: bool,
     threads: int,
 ) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
+def krige(
+    points: Points,
+    rule: Rule,
+    centers: Array,
+    metrics: Array,
+    start: NDArray[np.int64] | None,
+    indices: NDArray[np.int32] | None,
+    left_out: NDArray[np.int64] | None,
+    targets: Array,
+    most: int,
+    lengths: Sequence[float],
+    ridges: Sequence[float],
+    gradients: bool,
+    variances: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
 def sampled_steps(
     points: Points,
     rule: Rule,

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.local_regression import Lists, LocalData
+from localegop import kriging
+from localegop.final import final_fit
+from localegop.gain import isotropic_error
+from localegop.local_regression import Lists, LocalData, turned
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
-from localegop.selection import N_FOLDS, Menu, choose, cost, folds
+from localegop.selection import N_FOLDS, Choice, Menu, choose, cost, folds
 from localegop.setup import Settings, menu_for
 from localegop.slopes import axes_from, extent_in, first_axes, global_agop
 from localegop.strategies import GradientField
@@ -47,7 +50,11 @@ def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        best = _best(_attempts(model, progress)).model
+        attempt = _best(_attempts(model, progress))
+        best = replace(attempt.model, choice=_final_choice(model, attempt, progress))
+        if not np.isnan(best.choice.error):
+            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+            best = replace(best, isotropic_error=error)
         return learned(best.data, best, progress)
 
 
@@ -62,10 +69,40 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
     first = _attempt_in_axes(base, whole, axes, progress)
     agops = [_refined_agop(first.model, a, field) for a, field in zip(axes, first.fields, strict=True)]
-    first = replace(first, fields=[])  # they have served, and hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
     return [first, _attempt_in_axes(base, whole, axes, progress)]
+
+
+def _final_choice(base: Model, attempt: Attempt, progress: Progress) -> Choice:
+    """Let kriging compete with the polynomial fit of an attempt, or replace it, as the settings say."""
+    settings, choice = base.settings, attempt.model.choice
+    if not _may_krige(settings):
+        return choice
+    if settings.final == "kriging":
+        choice = replace(choice, error=np.inf)
+    if not attempt.fields:  # too few points to choose by
+        return choice if settings.final == "auto" else kriging.unchosen(choice.step, base.data.reachable)
+    axes: list[Any] = list(attempt.axes) or [None] * len(attempt.fields)
+    held_out = [
+        held_out_of(field, base.data, out, turn)
+        for field, out, turn in zip(attempt.fields, _folds(base), axes, strict=True)
+    ]
+    return kriging.chosen(held_out, kriging.steps_near(choice.step, _menu(base).steps), choice, progress)
+
+
+@singledispatch
+def held_out_of(
+    field: GradientField | Any, data: LocalData, out: NDArray[np.intp], axes: Array | None
+) -> kriging.HeldOut | Any:
+    """Points held out of a field, in the axes that it works in."""
+    rows = data.rows[out]
+    centers = rows if axes is None else turned(rows, axes)
+    return kriging.HeldOut(field, centers, data.labels[out], data.share[out])
+
+
+def _may_krige(settings: Settings) -> bool:
+    return settings.final == "kriging" or (settings.final == "auto" and settings.degree == "auto")
 
 
 def _best(attempts: list[Attempt]) -> Attempt:
@@ -100,15 +137,24 @@ def refined_gradients(
     """Gradients (m, K, D) of the model's fit at points of a field, each without itself, and weights."""
     data = field.data
     gradients = [np.zeros((0, data.labels.shape[1], data.dimension))]
-    in_fold = replace(model, data=data)
     for rows in data.chunks(len(points), 16 * data.dimension**2 + 64 * data.reachable):
         here = points[rows]
-        candidates = data.candidates(data.rows[here])
-        recursion = field.follow(data.rows[here], candidates, here)
+        centers = data.rows[here]
+        candidates = data.candidates(centers)
+        recursion = field.follow(centers, candidates, here)
         for _ in range(model.choice.step):
             recursion.advance()
-        batch = in_fold.final(data.rows[here], recursion.shape, candidates, left_out=here, full=True)
-        gradients.append(batch.gradient[:, 0, 0, 0])
+        fit = final_fit(
+            data,
+            model.rules,
+            model.choice,
+            centers,
+            recursion.shape,
+            candidates,
+            left_out=here,
+            full=True,
+        )
+        gradients.append(fit.gradient)
     return np.concatenate(gradients), data.share[points]
 
 
@@ -131,7 +177,7 @@ def _work(model: Model) -> float:
     menu, n = _menu(model), model.data.n
     attempts = 2.0 if _starts_from_slopes(model) else 1.0
     work: float = attempts * cost(n, menu) + 2.0 * (max(menu.steps) + 1.0) * n
-    return work
+    return work + (kriging.work(n, menu.steps) if _may_krige(model.settings) else 0.0)
 
 
 def _folds(model: Model) -> list[NDArray[np.intp]]:
@@ -167,10 +213,20 @@ def aftermath(
     gradients = np.empty((len(own), outputs, data.dimension))
     for rows in data.chunks(len(own), 8 * data.dimension**2):
         part, here = None if candidates is None else candidates[rows], own[rows]
-        batch = model.final(data.rows[here], shapes[rows], part, left_out=here, spread=True, full=True)
-        residuals[rows] = data.labels[here] - batch.value[:, 0, 0, 0]
-        factors[rows] = batch.variance_factor[:, 0, 0, 0]
-        gradients[rows] = batch.gradient[:, 0, 0, 0]
+        fit = final_fit(
+            data,
+            model.rules,
+            model.choice,
+            data.rows[here],
+            shapes[rows],
+            part,
+            left_out=here,
+            spread=True,
+            full=True,
+        )
+        residuals[rows] = data.labels[here] - fit.value
+        factors[rows] = fit.variance_factor
+        gradients[rows] = fit.gradient
         progress.advance(rows.stop - rows.start)
     return Aftermath(residuals, noise_variances(residuals, factors), gradients), factors
 

@@ -309,6 +309,57 @@ class LocalData:
         )
         return LocalBatch(scale, size, value, gradient, variance, hoods)
 
+    def krige(
+        self,
+        centers: Array,
+        metrics: Array,
+        candidates: Candidates | None,
+        *,
+        size: float,
+        most: int,
+        lengths: Sequence[float],
+        ridges: Sequence[float],
+        left_out: NDArray[np.int64] | None = None,
+        gradients: bool = False,
+        variances: bool = False,
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """Kriging with a linear trend in neighborhoods of an effective size.
+
+        Parameters
+        ----------
+        centers, metrics, candidates, left_out, gradients, variances
+            See :meth:`localize`.
+        size : float
+            Effective size of the neighborhood, whose width is the unit of ``lengths``.
+        most : int
+            Only as many of its heaviest points are used.
+        lengths, ridges : sequences of float
+            One fit for each pair: correlation length, and variance of the noise over that of f.
+
+        Returns
+        -------
+        scale, effective_size : ndarrays of shape (q,)
+        value : ndarray of shape (q, pair, K)
+        gradient : ndarray of shape (q, pair, K, D)
+        variance_factor : ndarray of shape (q, pair)
+        """
+        return _core.krige(
+            self._points,
+            self._rule,
+            np.ascontiguousarray(centers),
+            np.ascontiguousarray(metrics),
+            None if candidates is None else candidates.start,
+            None if candidates is None else candidates.indices,
+            left_out,
+            np.full(len(centers), float(size)),
+            most,
+            [float(length) for length in lengths],
+            [float(ridge) for ridge in ridges],
+            gradients,
+            variances,
+            self.threads,
+        )
+
     def match(
         self,
         centers: Array,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop import _core
-from localegop.local_regression import Candidates, LocalBatch, LocalData
+from localegop.final import FinalFit, final_fit, final_neighborhoods
+from localegop.local_regression import Candidates, LocalData
 from localegop.placement import Place, followed, searched
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules
@@ -58,6 +59,7 @@ class Model:
     field: GradientField | None = None
     after: Aftermath | None = None
     calibration: Calibration | None = None
+    isotropic_error: float = np.nan  # at the points held out for the choice; NaN if nothing was chosen
 
     @classmethod
     def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:
@@ -89,6 +91,10 @@ class Model:
             initial_metric=np.einsum("ab,cb->ac", units.transform, units.transform),
         )
 
+    def without_data(self) -> Model:
+        """Model with nothing that grows with the data, to be sent to where they are."""
+        return replace(self, data=cast(LocalData, None), field=None, after=None, calibration=None)
+
     @property
     def loo_residuals(self) -> Array | None:
         """Label minus leave-one-out prediction (n, K) of every row as given; NaN at weight 0."""
@@ -102,43 +108,6 @@ class Model:
         """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
         assert self.after is not None
         return squared_slopes(self, self.after.gradients, self.data.share)
-
-    def final(
-        self,
-        centers: Array,
-        shapes: Array,
-        candidates: Candidates | None,
-        *,
-        scale: Array | None = None,
-        left_out: NDArray[np.int64] | None = None,
-        spread: bool = False,
-        full: bool = False,
-        keep: bool = False,
-    ) -> LocalBatch:
-        """Make the chosen fit in neighborhoods of these shapes."""
-        choice, sizes, scales = self.choice, None, None
-        if scale is not None:
-            scales = scale[:, None]
-        elif choice.size is not None:
-            sizes = np.full((len(centers), 1), choice.size)
-        elif self.rules.by_size:
-            sizes = np.full((len(centers), 1), self.rules.size(choice.step, self.data.reachable))
-        else:
-            scales = np.full((len(centers), 1), self.rules.scale(choice.step, self.data.dimension))
-        return self.data.localize(
-            centers,
-            shapes,
-            candidates,
-            sizes=sizes,
-            scales=scales,
-            left_out=left_out,
-            degree=choice.degree,
-            bends=(choice.bends,),
-            ridges=(choice.ridge,),
-            gradients=full,
-            variances=spread,
-            keep=keep,
-        )
 
     def surroundings(
         self,
@@ -175,24 +144,25 @@ class Model:
 
     def _chunk(self, X: Array, spread: bool, full: bool, trace: bool) -> LocalFits:
         centers, units = self.centers(X), self.units
-        candidates, place, batch = self._fit_at(centers, trace=trace, spread=spread, full=full)
+        candidates, place = self._placed(centers, trace)
+        fit = self._final(centers, place, candidates, spread=spread, full=full)
         nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
-        around = self._around(centers, candidates, place, batch, full) if spread else None
+        around = self._around(centers, candidates, place, fit, full) if spread else None
         found: dict[str, Any] = {}
         for name in ("loo_error", "noise", "variance_factor"):
             found[name] = nothing if around is None else getattr(around, name)
         for name in ("gradient", "metric", "agop"):
             found[name] = nothing
         if around is not None and full:
-            found["gradient"] = units.gradients(batch.gradient[:, 0, 0, 0])
-            found["metric"] = units.metrics(batch.scale[:, :, None] * place.shape)
+            found["gradient"] = units.gradients(fit.gradient)
+            found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
             found["agop"] = around.agop
         return LocalFits(
             query=X,
-            value=units.values(batch.value[:, 0, 0, 0]),
-            effective_size=batch.effective_size[:, 0],
+            value=units.values(fit.value),
+            effective_size=fit.effective_size,
             step=place.step,
-            status=self._status(centers, around),
+            status=self._status(centers, fit, around),
             feature_scale=self.feature_scale,
             feature_names=(),
             output_names=(),
@@ -201,16 +171,27 @@ class Model:
             **found,
         )
 
-    def _fit_at(
-        self, centers: Array, *, trace: bool = False, **what: Any
-    ) -> tuple[Candidates | None, Place, LocalBatch]:
-        """Take centers through the recursion and make the final fit there."""
+    def _placed(self, centers: Array, trace: bool = False) -> tuple[Candidates | None, Place]:
+        """Take centers through the recursion."""
         candidates = self.data.candidates(centers)
         if self.field is not None:
-            place = followed(self.field, centers, candidates, self.choice.step, trace)
-        else:
-            place = searched(self._sampling(centers, candidates), self.choice.step, trace)
-        return candidates, place, self.final(centers, place.shape, candidates, scale=place.scale, **what)
+            return candidates, followed(self.field, centers, candidates, self.choice.step, trace)
+        return candidates, searched(self._sampling(centers, candidates), self.choice.step, trace)
+
+    def _final(
+        self, centers: Array, place: Place, candidates: Candidates | None, *, spread: bool, full: bool
+    ) -> FinalFit:
+        return final_fit(
+            self.data,
+            self.rules,
+            self.choice,
+            centers,
+            place.shape,
+            candidates,
+            scale=place.scale,
+            spread=spread,
+            full=full,
+        )
 
     def _sampling(self, centers: Array, candidates: Candidates | None) -> Recursion:
         """Return the recursion of the query strategy."""
@@ -221,11 +202,11 @@ class Model:
         return Recursion(sampler, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
     def _around(
-        self, centers: Array, candidates: Candidates | None, place: Place, batch: LocalBatch, full: bool
+        self, centers: Array, candidates: Candidates | None, place: Place, fit: FinalFit, full: bool
     ) -> Around:
         """Noise, error and slopes around centers, in the user's units."""
         units, threads = self.units, self.data.threads
-        factor = batch.variance_factor[:, 0, 0, 0]
+        factor = fit.variance_factor
         if self.after is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + factor))[:, None] * units.label_scale
@@ -240,19 +221,23 @@ class Model:
             agop = units.metrics(near.outer_products(self.after.gradients, threads)) * units.label_unit
         return Around(noise, error, factor, agop)
 
-    def _status(self, centers: Array, around: Around | None) -> NDArray[np.int64]:
+    def _status(self, centers: Array, fit: FinalFit, around: Around | None) -> NDArray[np.int64]:
         status = np.full(len(centers), int(Status.OK), dtype=np.int64)
         if around is not None:
             if around.agop.shape[1] > 0:
                 status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
-            status[around.variance_factor > 1.0] = Status.EXTRAPOLATED
+            status[fit.leverage > 1.0] = Status.EXTRAPOLATED
         status[self.data.lonely(centers)] = Status.FEW_NEIGHBORS
         return status
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that speak for one query (D,)."""
-        _, _, batch = self._fit_at(self.centers(query[None]), keep=True)
-        indices, weights = batch.neighborhoods.neighbors(0)
+        centers = self.centers(query[None])
+        candidates, place = self._placed(centers)
+        hoods = final_neighborhoods(
+            self.data, self.rules, self.choice, centers, place.shape, candidates, place.scale
+        )
+        indices, weights = hoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
         by_distinct[indices] = weights
         weight = np.where(self.position < 0, 0.0, by_distinct[self.position] * self.part)
@@ -280,9 +265,10 @@ class Model:
         residuals, expected = [], []
         for rows in data.chunks(len(held_out), 64 * data.dimension**2 + 64 * data.reachable):
             centers = data.rows[held_out[rows]]
-            candidates, place, batch = rest._fit_at(centers, spread=True)
-            around = rest._around(centers, candidates, place, batch, full=False)
-            residuals.append(data.labels[held_out[rows]] - batch.value[:, 0, 0, 0])
+            candidates, place = rest._placed(centers)
+            fit = rest._final(centers, place, candidates, spread=True, full=False)
+            around = rest._around(centers, candidates, place, fit, full=False)
+            residuals.append(data.labels[held_out[rows]] - fit.value)
             noise = around.noise / self.units.label_scale
             expected.append(expected_deviation(noise, around.variance_factor))
         return Calibration.from_residuals(

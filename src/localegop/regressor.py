@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 
 from localegop import storage
 from localegop.fitting import fitted
+from localegop.gain import gain
 from localegop.results import LocalFits, Status, side_by_side
 from localegop.rows import DistinctRows, distinct_rows
 from localegop.schedules import Geometric, PowerLaw
@@ -77,6 +78,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ridge : float or "loo", default="loo"
         Ridge of the local fits relative to the local variance of the features; "loo" takes the best of a
         grid at points left out.
+    final : {"auto", "linear", "kriging"}, default="auto"
+        The final fit: a local polynomial of the ``degree`` above, or kriging, a Gaussian process of up to
+        200 neighbors with a linear trend in the learned metric, whose length and ridge are chosen at
+        held-out points. "auto" takes kriging if that lowers the error at held-out points; polynomials if
+        a ``degree`` is given. The query strategy knows polynomials only.
     max_neighbors : int or None, default=1000
         A center looks at its nearest this many points only, which makes its cost independent of n. None
         is exact.
@@ -102,12 +108,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Only if X had them.
     choice_ : Choice
         The final fit: number of steps before it, effective size of its neighborhoods, degree (0 or 1),
-        bends (leading directions with quadratic terms; more than 0 for degree 2), ridge, and its mean
-        squared error at held-out points as a fraction of the label variance. With the query strategy
+        bends (leading directions with quadratic terms; more than 0 for degree 2), ridge, its mean squared
+        error at held-out points as a fraction of the label variance, and the correlation length of
+        kriging, None for polynomials. With the query strategy
         every query chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
         What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
         a tuple.
+    gain_over_isotropic_ : float
+        Mean squared error of isotropic local linear regression over that of this model, at the same
+        held-out points (field strategy). Near 1 the learned metric does not help: isotropic local linear
+        would do as well. NaN if nothing was held out; with ``outputs="separate"`` a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0.
 
@@ -134,6 +145,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "kernel": [str, callable],
         "degree": [StrOptions({"auto"}), Interval(Integral, 0, 2, closed="both")],
         "ridge": [StrOptions({"loo"}), Interval(Real, 0, None, closed="left")],
+        "final": [StrOptions({"auto", "linear", "kriging"})],
         "max_neighbors": [Interval(Integral, 2, None, closed="left"), None],
         "outputs": [StrOptions({"shared", "separate"})],
         "missing": [StrOptions({"error", "drop"})],
@@ -157,6 +169,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel: Any = "gaussian",
         degree: Any = "auto",
         ridge: Any = "loo",
+        final: str = "auto",
         max_neighbors: int | None = 1000,
         outputs: str = "shared",
         missing: str = "error",
@@ -176,6 +189,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel = kernel
         self.degree = degree
         self.ridge = ridge
+        self.final = final
         self.max_neighbors = max_neighbors
         self.outputs = outputs
         self.missing = missing
@@ -248,6 +262,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.choice_ = choices[0] if single else choices
         self.initial_metric_ = metrics[0] if single else metrics
         residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
+        if self.strategy == "field":
+            gains = tuple(gain(model.isotropic_error, model.choice.error) for model in self._models)
+            self.gain_over_isotropic_ = gains[0] if single else gains
         if residuals:
             together = np.hstack(residuals)
             self.loo_residuals_ = together[:, 0] if self._flat_output else together
@@ -499,6 +516,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "schedule must be 'ess', 'power', 'geometric', a callable t -> bandwidth or an object "
                 f"with a method effective_size(t), got {self.schedule!r}"
             )
+        if self.final == "kriging" and self.strategy == "query":
+            raise ValueError(
+                "final='kriging' needs strategy='field', got strategy='query': its length and ridge are "
+                "chosen at held-out points, which the query strategy does not have; take final='auto' or "
+                "'linear'"
+            )
         return Settings(
             strategy=self.strategy,
             schedule=schedule,
@@ -512,6 +535,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             kernel=self.kernel,
             degree=self.degree,
             ridge=self.ridge,
+            final=self.final,
             max_neighbors=self.max_neighbors,
             seed=_seed(self.random_state),
             threads=_threads(self.n_jobs),

@@ -48,6 +48,8 @@ class Choice:
     ridge : float
     error : float
         In units of the label variance; NaN if there was nothing to choose.
+    length : float or None
+        Correlation length of kriging, in units of the width of the neighborhood; None for a polynomial fit.
     """
 
     step: int
@@ -56,6 +58,7 @@ class Choice:
     bends: int
     ridge: float
     error: float = np.nan
+    length: float | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,8 @@ def errors_without(
         fold = Fold(part, np.arange(part.n), own, centers, data.labels[held_out], lists)
     field = GradientField(fold.data, rules, gradient_ridges)
     field.learn(max(menu.steps), fold.candidates, progress, onward=False)
-    return held_out_errors(field, fold, menu, progress), data.share[held_out], field
+    errors = errors_at(field, fold.centers, fold.labels, fold.center_candidates, menu, progress)
+    return errors, data.share[held_out], field
 
 
 @dataclass(frozen=True)
@@ -209,15 +213,22 @@ def cost(n: int, menu: Menu) -> float:
     return n_folds(n) * (learning + 2.0 * len(menu.steps) * held_out)
 
 
-def held_out_errors(field: GradientField, fold: Fold, menu: Menu, progress: Progress) -> Array:
-    """Squared errors (step, size, bends, ridge, point) of a field at the points held out of it."""
-    part, candidates = field.data, fold.center_candidates
+def errors_at(
+    field: GradientField,
+    centers: Array,
+    labels: Array,
+    candidates: Lists | None,
+    menu: Menu,
+    progress: Progress,
+) -> Array:
+    """Squared errors (step, size, bends, ridge, point) of a field at points that it does not know."""
+    part = field.data
     columns = [np.zeros((*menu.counts, 0))]
-    for rows in part.chunks(len(fold.centers), 8 * part.dimension**2 + 12 * part.reachable):
+    for rows in part.chunks(len(centers), 8 * part.dimension**2 + 12 * part.reachable):
         lists = None if candidates is None else candidates[rows]
         errors = [
-            np.mean((values - fold.labels[rows, None, None, None]) ** 2, axis=-1)
-            for values in values_by_step(field, fold.centers[rows], lists, menu)
+            np.mean((values - labels[rows, None, None, None]) ** 2, axis=-1)
+            for values in values_by_step(field, centers[rows], lists, menu)
         ]
         columns.append(np.moveaxis(np.array(errors), 1, -1))
         progress.advance(2.0 * len(menu.steps) * (rows.stop - rows.start))

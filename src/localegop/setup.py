@@ -40,6 +40,7 @@ class Settings:
     kernel: Any
     degree: Any
     ridge: Any
+    final: str
     max_neighbors: int | None
     seed: int
     threads: int

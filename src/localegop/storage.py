@@ -33,7 +33,7 @@ from localegop.units import Units
 
 Array = NDArray[np.float64]
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "localegop_header"
 CHECKSUM = 64  # hexadecimal digits of SHA-256
 SCHEDULES = {kind.__name__: kind for kind in (PowerLaw, Geometric, EffectiveSampleSize)}
@@ -133,6 +133,7 @@ def pack(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Array]]:
     error = model.choice.error
     header = {
         "choice": asdict(model.choice) | {"error": None if np.isnan(error) else error},
+        "isotropic_error": None if np.isnan(model.isotropic_error) else model.isotropic_error,
         "initial_metric": model.initial_metric if named else None,
         "max_neighbors": model.data.limit,
         "radius": model.data.radius,
@@ -186,8 +187,12 @@ def unpack(
         position,
         take("part", (len(position),)),
     )
+    if header["isotropic_error"] is not None:
+        model.isotropic_error = float(header["isotropic_error"])
     require(bool((position >= -1).all() and (position < n).all()), "row numbers out of range")
     require(choice.degree in (0, 1) and 0 <= choice.bends <= r and choice.step >= 0, "an impossible choice")
+    if choice.length is not None:
+        require(choice.length > 0.0 and choice.size is not None, "kriging without a length or size")
     if header["field"]:
         model.field = GradientField(data, rules, settings.ridges)
         for t in range(int(header["steps"])):

@@ -24,6 +24,7 @@ def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
         "strategy": model.strategy,
         "outputs": model.outputs,
         "choice": [{"targets": names, **asdict(choice)} for names, choice in _choices(model)],
+        "gain_over_isotropic": gains(model),
         "noise": noise_level(model),
         "global_importance": global_importance(model),
     }
@@ -45,6 +46,10 @@ def model_lines(model: LocalEGOPRegressor) -> list[Line]:
         if choice.error == choice.error:
             text = f"{choice.error:.3g} of the label variance (R2 {1.0 - choice.error:.4f})"
             lines.append((f"held-out error{of}", text))
+    known = gains(model)
+    for (names, _), gain in zip(choices, known, strict=False):
+        of = f" of {names[0]}" if len(known) > 1 else ""
+        lines.append((f"gain{of}", f"isotropic local linear fits have {gain:.3g} times the held-out error"))
     noise = noise_level(model)
     for name, level in noise.items():
         of = f" of {name}" if len(noise) > 1 else ""
@@ -52,6 +57,13 @@ def model_lines(model: LocalEGOPRegressor) -> list[Line]:
     if model.strategy == "query":
         lines.append(("noise, importance", "known only at queries with this strategy: localegop explain"))
     return [*lines, *importance_lines(global_importance(model), "mean over the training rows")]
+
+
+def gains(model: LocalEGOPRegressor) -> list[float]:
+    """Gain over isotropic fits, one number for each choice; empty where it is not known."""
+    found = getattr(model, "gain_over_isotropic_", ())
+    values = list(found) if isinstance(found, tuple) else [found]
+    return [value for value in values if value == value]
 
 
 def feature_names(model: LocalEGOPRegressor) -> list[str]:
@@ -99,6 +111,8 @@ def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
 
 def _choice_text(choice: Choice) -> str:
     size = "" if choice.size is None else f", effective size {choice.size:g}"
+    if choice.length is not None:
+        return f"step {choice.step}, kriging of length {choice.length:g}, ridge {choice.ridge:.1e}"
     return (
         f"step {choice.step}{size}, degree {choice.degree}, bends {choice.bends}, ridge {choice.ridge:.1e}"
     )

@@ -22,7 +22,7 @@ from localegop.distributed.calibrating import lazy_multipliers
 from localegop.distributed.cluster import Cluster, connected
 from localegop.distributed.gathering import gathered, residuals_as_given, slope_sums
 from localegop.distributed.inputs import aligned, is_lazy
-from localegop.distributed.learning import LearnedField, bare
+from localegop.distributed.learning import LearnedField
 from localegop.distributed.planning import partitions_for
 from localegop.distributed.predicting import Head, What, lazy_fits
 from localegop.distributed.sorting import spread_rows
@@ -205,7 +205,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         check_is_fitted(self, "_models")
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in EXTRA}
         shell = LocalEGOPRegressor(**parameters)
-        shell._models = [bare(model) for model in self._models]
+        shell._models = [model.without_data() for model in self._models]
         shell._flat_output = self._flat_output
         for name in ("n_features_in_", "n_samples_", "output_names_", "feature_names_in_"):
             if hasattr(self, name):
@@ -236,7 +236,7 @@ def _field(model: Model) -> LearnedField:
 def _head(model: Model) -> Head:
     data = model.data
     assert isinstance(data, SpreadData)
-    return Head(bare(model), data.options, data.n, tuple(_field(model).numbers))
+    return Head(model.without_data(), data.options, data.n, tuple(_field(model).numbers))
 
 
 def _documented() -> str:

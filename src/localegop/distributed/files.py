@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from localegop import storage
 from localegop.distributed.cluster import Cluster
-from localegop.distributed.learning import LearnedField, bare
+from localegop.distributed.learning import LearnedField
 from localegop.distributed.predicting import Head, placed_model
 from localegop.distributed.sorting import SpreadRows
 from localegop.distributed.splitting import Splits
@@ -76,7 +76,7 @@ def _with_one_row(model: Model) -> Model:
     shapes |= {f"errors_{t}": (1,) for t in range(field.steps)}
     shapes |= {"after_residuals": (outputs,), "after_noise": (outputs,)}
     shapes["after_gradients"] = (outputs, dimension)
-    head = Head(bare(model), data.options, data.n, tuple(field.numbers))
+    head = Head(model.without_data(), data.options, data.n, tuple(field.numbers))
     return placed_model(head, {name: np.zeros((1, *shape)) for name, shape in shapes.items()})
 
 
@@ -139,7 +139,7 @@ def read_model(
         [int(box) for box in about["boxes"]],
         empty.choice.step,
     )
-    return replace(bare(empty), data=data, field=field)  # type: ignore[arg-type]
+    return replace(empty.without_data(), data=data, field=field)  # type: ignore[arg-type]
 
 
 def _kept(value: Any) -> Any:

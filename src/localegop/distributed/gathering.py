@@ -9,7 +9,7 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from localegop.distributed.learning import LearnedField, bare
+from localegop.distributed.learning import LearnedField
 from localegop.distributed.predicting import Head, placed_model
 from localegop.distributed.sorting import SpreadRows
 from localegop.distributed.spread import SpreadData
@@ -29,7 +29,7 @@ def gathered(model: Model) -> Model:
     cluster, source = data.cluster, data.source
     tables: list[Table] = [cluster.gather([table])[0] for table in field.tables]
     together, _ = in_order(tables)
-    head = Head(bare(model), data.options, data.n, tuple(field.numbers))
+    head = Head(model.without_data(), data.options, data.n, tuple(field.numbers))
     whole = placed_model(head, together)
     whole.position = np.full(source.n_given, -1, dtype=np.intp)
     whole.part = np.zeros(source.n_given)
@@ -50,7 +50,7 @@ def slope_sums(model: Model) -> Array:
     """Mean squares (D,) of the gradients at all rows, per standard deviation of a feature."""
     data, field = model.data, model.field
     assert isinstance(data, SpreadData) and isinstance(field, LearnedField)
-    parts = data.cluster.gather(data.cluster.each(_slopes, field.tables, bare(model)))
+    parts = data.cluster.gather(data.cluster.each(_slopes, field.tables, model.without_data()))
     total: Array = np.sum([part[0] for part in parts], axis=0) / sum(part[1] for part in parts)
     return total
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from localegop.distributed.packing import PackedLists, packed, packed_lists
 from localegop.distributed.spread import Numbers, local_data
 from localegop.distributed.tables import Table, in_order, take
-from localegop.fitting import aftermath, noise_around, refined_gradients
+from localegop.fitting import aftermath, noise_around
 from localegop.local_regression import Lists
 from localegop.model import Model
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Stage, isotropic
-from localegop.selection import Fold, Menu, fold_of, held_out_errors
+from localegop.selection import Fold, fold_of
 from localegop.strategies import FieldLearner, GradientField
 from localegop.uncertainty import expected_deviation, scores_of
 
@@ -57,15 +57,6 @@ class Ground:
         field = GradientField(self.fold.data, rules, ridges)
         return FieldLearner(field, self.fold.own, self.fold.candidates, SILENT)
 
-    def field(
-        self, rules: Rules, ridges: Ridges, own: list[Table], borrowed: list[list[Array]]
-    ) -> GradientField:
-        """Field that was learned here and in the neighborhood."""
-        gradients = [
-            self.whole(mine["gradients"], others) for mine, others in zip(own, borrowed, strict=True)
-        ]
-        return GradientField(self.fold.data, rules, ridges, gradients)
-
 
 def ground(
     table: Table, borrowed: list[Table], among: tuple[int, int], options: dict[str, Any], apart: bool
@@ -91,6 +82,11 @@ def ground(
         lists, theirs = _packed(fold.candidates, len(own)), _packed(fold.center_candidates, len(own))
         fold = replace(fold, candidates=lists, center_candidates=theirs)
     used = _used(fold, lists, theirs)
+    if not apart:  # held-out points are also asked with lists that are not shortened
+        again = packed_lists(fold.data, fold.centers)
+        used |= again is None
+        if again is not None:
+            again.mark(used)
     number = together["number"][used]
     numbers = [table["number"][~held], *(part["number"] for part in borrowed)]
     kept = [np.flatnonzero(np.isin(part, number)) for part in numbers[1:]]
@@ -207,37 +203,6 @@ def lent_values(values: Table, name: str, positions: NDArray[np.intp], table: Ta
     rank = np.cumsum(rest) - 1
     found: Array = values[name][rank[positions[rest[positions]]]]
     return found
-
-
-def guest_errors(
-    here: Ground,
-    rules: Rules,
-    ridges: Ridges,
-    menu: Menu,
-    own: list[Table],
-    borrowed: list[list[Array]],
-) -> Table:
-    """Errors at the points held out, with the points along the first axis."""
-    field = here.field(rules, ridges, own, borrowed)
-    errors = held_out_errors(field, here.fold, menu, SILENT)
-    return {**here.guests, "errors": np.moveaxis(errors, -1, 0)}
-
-
-def refined(
-    here: Ground,
-    rules: Rules,
-    ridges: Ridges,
-    model: Model,
-    numbers: Numbers,
-    own: list[Table],
-    borrowed: list[list[Array]],
-) -> Table:
-    """Gradients of the model's fit at points of these numbers."""
-    field = here.field(rules, ridges, own, borrowed)
-    mine = here.own_number[np.isin(here.own_number, numbers)]
-    at = np.searchsorted(here.number, mine)
-    gradients, share = refined_gradients(field, model, at)
-    return {"number": mine, "gradients": gradients, "share": share}
 
 
 def after_fits(here: Ground, model: Model, stage: Stage) -> Table:

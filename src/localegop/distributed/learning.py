@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from localegop.distributed import grounds
 from localegop.distributed.grounds import Ground
+from localegop.distributed.outposts import Outposts, guest_errors, outpost
 from localegop.distributed.spread import (
     Arrangement,
     Loan,
@@ -25,13 +26,14 @@ from localegop.distributed.spread import (
     rank_to_number,
 )
 from localegop.distributed.tables import Table
-from localegop.fitting import learned, refined_gradients
+from localegop.fitting import learned
 from localegop.local_regression import LocalData
 from localegop.model import Model
 from localegop.progress import Progress
 from localegop.recursion import Rules
 from localegop.selection import Menu, errors_without
 from localegop.strategies import best_ridge
+from localegop.trial import some_points
 
 Array = NDArray[np.float64]
 
@@ -136,49 +138,23 @@ def _(
     held_out: Numbers,
     progress: Progress,
     axes: Array | None = None,
-) -> tuple[Array, Array, SpreadField]:
+) -> tuple[Array, Array, Outposts]:
     rest = data.without(held_out)
     after_lists = replace(rest, frame=replace(rest.frame, apart=False))
     rest = after_lists if axes is None else rest.turned(axes)
     field = SpreadField.on(rest, rules, gradient_ridges)
     field.learn(max(menu.steps), progress, onward=False)
-    cluster = data.cluster
-    errors = [
-        cluster.submit(
-            grounds.guest_errors, here, rules, gradient_ridges, menu, *field.steps_at(p, max(menu.steps))
-        )
+    cluster, steps = data.cluster, max(menu.steps)
+    numbers = rank_to_number(some_points(rest.n), held_out)
+    posts = [
+        cluster.submit(outpost, here, rules, gradient_ridges, numbers, *field.steps_at(p, steps))
         for p, here in enumerate(field.grounds)
     ]
-    amount = 2.0 * len(menu.steps) * len(held_out) / len(errors)
-    found = cluster.gather(errors, progress, [amount] * len(errors), "fit: choice")
-    errors_at = np.ascontiguousarray(np.moveaxis(by_number(found, "errors"), 0, -1))
-    return errors_at, by_number(found, "share"), field
-
-
-@refined_gradients.register
-def _(field: SpreadField, model: Model, points: Numbers) -> tuple[Array, Array]:
-    cluster, head = field.data.cluster, bare(model)
-    numbers = rank_to_number(points, field.data.frame.held_out)
-    found = cluster.gather(
-        [
-            cluster.submit(
-                grounds.refined,
-                here,
-                field.rules,
-                field.ridges,
-                head,
-                numbers,
-                *field.steps_at(p, model.choice.step),
-            )
-            for p, here in enumerate(field.grounds)
-        ]
-    )
-    return by_number(found, "gradients"), by_number(found, "share")
-
-
-def bare(model: Model) -> Model:
-    """Model without its data, to be sent along with tasks."""
-    return replace(model, data=cast(LocalData, None), field=None, after=None, calibration=None)
+    amount = 2.0 * len(menu.steps) * len(held_out) / len(posts)
+    jobs = cluster.each(guest_errors, posts, menu)
+    found = cluster.gather(jobs, progress, [amount] * len(posts), "fit: choice")
+    errors, share = by_number(found, "errors"), by_number(found, "share")
+    return np.ascontiguousarray(np.moveaxis(errors, 0, -1)), share, Outposts(rest, posts, held_out, share)
 
 
 @dataclass(frozen=True)
@@ -193,7 +169,7 @@ class LearnedField:
 
 @learned.register
 def _(data: SpreadData, model: Model, progress: Progress) -> Model:
-    cluster, head = data.cluster, bare(model)
+    cluster, head = data.cluster, model.without_data()
     field = SpreadField.on(data, model.rules, model.settings.ridges)
     stages = field.learn(model.choice.step, progress, onward=True)
     pairs = list(zip(field.grounds, stages, strict=True))

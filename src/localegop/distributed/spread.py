@@ -199,7 +199,7 @@ def _borrowed(data: SpreadData, partitions: list[Partition], some: Numbers | Non
         return [[]]
     n = data.n if apart else data.source.n
     k = neighbors_needed(data.options["max_neighbors"], data.dimension, n)
-    reaches = [cluster.submit(_reach, p.table, k, some, apart) for p in partitions]
+    reaches = [cluster.submit(_reach, p.table, k, some) for p in partitions]
     bounds = cluster.gather(cluster.each(_bounds, reaches))
     found: list[tuple[int, int, Future[Any]]] = []
     for i, (low, high) in enumerate(bounds):
@@ -244,10 +244,10 @@ def _facts(table: Table) -> tuple[int, int, Array, Array]:
     return len(rows), int(np.count_nonzero(~table["held"])), rows.min(axis=0), rows.max(axis=0)
 
 
-def _reach(table: Table, k: int, some: Numbers | None, apart: bool) -> Reach:
+def _reach(table: Table, k: int, some: Numbers | None) -> Reach:
     rows = table["rows"]
     centers = rows if some is None else rows[np.isin(table["number"], some)]
-    return reach_of(rows[~table["held"]] if apart else rows, centers, k, CELL if some is None else 1)
+    return reach_of(rows[~table["held"]], centers, k, CELL if some is None else 1)
 
 
 def _bounds(reach: Reach) -> tuple[Array, Array]:
@@ -259,10 +259,9 @@ def _lengths(found: list[NDArray[np.intp]]) -> list[int]:
 
 
 def _lent(table: Table, reach: Reach, k: int, apart: bool) -> NDArray[np.intp]:
-    if not apart:
-        return lent(table["rows"], reach, k)
-    rest = np.flatnonzero(~table["held"])
-    return rest[lent(table["rows"][rest], reach, k)]
+    kinds = [~table["held"]] if apart else [~table["held"], table["held"]]
+    found = [np.flatnonzero(kind)[lent(table["rows"][kind], reach, k)] for kind in kinds]
+    return np.sort(np.concatenate(found))
 
 
 @in_units.register

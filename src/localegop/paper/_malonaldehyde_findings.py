@@ -6,17 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from localegop.paper._methods import LABELS, PEERS
 from localegop.paper._molecules import SOURCES, TORSIONS
-from localegop.paper._peers import PEERS
 from localegop.paper.drawing import mean_and_error
 from localegop.paper.experiment import Finding, Table, selected
 
-METHODS = {
-    "local_egop": "Local EGOP",
-    "local_egop_query": "Local EGOP, query strategy",
-    "paper_egop": "Local EGOP, paper's settings",
-    **{name: peer.label for name, peer in PEERS.items()},
-}
+METHODS = LABELS
 PAPER_MSE = {"local_egop": 0.00043, "nadaraya_watson": 0.012}
 PAPER_CASE = {"source": "rmd17", "split": "random", "torsion": "tau1"}
 

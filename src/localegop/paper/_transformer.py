@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from localegop.paper._torch import require, torch_threads
+from localegop.peers.optional import require, torch_threads
 
 Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 8192

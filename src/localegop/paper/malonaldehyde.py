@@ -12,11 +12,10 @@ from localegop.datasets import make_helix
 from localegop.paper._malonaldehyde_figures import draw_errors, draw_helix, draw_maps
 from localegop.paper._malonaldehyde_findings import METHODS, PAPER_CASE, PAPER_MSE, compare, mean_mse
 from localegop.paper._molecules import SOURCES, TORSIONS, molecule, split_rows
-from localegop.paper._peers import PEERS, make_peer
 from localegop.paper.diffusion import diffusion_map
 from localegop.paper.drawing import mean_and_error
 from localegop.paper.experiment import Finding, Parameters, Table, Tables, joined, table_of_rows
-from localegop.regressor import LocalEGOPRegressor
+from localegop.peers import make_method
 from localegop.results import Status
 
 if TYPE_CHECKING:
@@ -151,7 +150,9 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
     )
     test = test[: _n_test(method, parameters)]
     labels = data.torsions[torsion]
-    model = _estimator(method, parameters, seed, threads).fit(data.X[train], labels[train])
+    tuning_rows = parameters["tuning_rows"]
+    model = make_method(method, tuning_rows=tuning_rows, random_state=seed, threads=threads)
+    model.fit(data.X[train], labels[train])
     predictions, isolated = _predictions(method, model, data.X[test])
     squares = (predictions - labels[test]) ** 2
     mse, error = mean_and_error(squares)
@@ -179,17 +180,6 @@ def _map(source: str, n_points: int, seed: int) -> Table:
 def _n_test(method: str, parameters: Parameters) -> int:
     """Test points: fewer where every one costs a recursion."""
     return int(parameters["n_test"].get(method, parameters["n_test"]["default"]))
-
-
-def _estimator(method: str, parameters: Parameters, seed: int, threads: int) -> Any:
-    if method in PEERS:
-        return make_peer(method, tuning_rows=parameters["tuning_rows"], random_state=seed, threads=threads)
-    options: dict[str, dict[str, Any]] = {
-        "local_egop": {},
-        "local_egop_query": {"strategy": "query"},
-        "paper_egop": LocalEGOPRegressor.paper_parameters(),
-    }
-    return LocalEGOPRegressor(**options[method], random_state=seed, n_jobs=threads)
 
 
 def _predictions(method: str, model: Any, X: Any) -> tuple[Any, int]:

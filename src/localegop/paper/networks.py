@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localegop import LocalEGOPRegressor
 from localegop.paper._learning_curves import Split, curve, helix_split, label_sizes, plot_curve, settings_of
-from localegop.paper._network_models import FAMILIES, Family, TunedNetwork
-from localegop.paper._peers import PEERS, make_peer
+from localegop.paper._methods import LABELS, PEERS
 from localegop.paper.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, panels
 from localegop.paper.experiment import Finding, Parameters, Table, Tables, joined, selected, table_of_rows
+from localegop.peers import make_method
+from localegop.peers.networks import FAMILIES, Family, TunedNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,12 +77,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "tuning_rows": 2000,
     },
 }
-_LABELS = {
-    "local_egop": "Local EGOP",
-    "paper_egop": "Local EGOP, paper's settings",
-    **{name: family.label for name, family in FAMILIES.items()},
-    **{name: peer.label for name, peer in PEERS.items()},
-}
+_LABELS = LABELS | {name: family.label for name, family in FAMILIES.items()}
 _STYLES = {
     "local_egop": (BLACK, "o"),
     "paper_egop": ("0.55", "o"),
@@ -140,16 +135,11 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
     row = {"method": method, **place, "n_test": len(split.y_test)}
     if method in FAMILIES:
         return table_of_rows([row | _network_errors(method, split, parameters, seed)])
-    model = _estimator(method, parameters, seed, threads).fit(split.X, split.y)
+    tuning_rows = parameters["tuning_rows"]
+    model = make_method(method, tuning_rows=tuning_rows, random_state=seed, threads=threads)
+    model.fit(split.X, split.y)
     mse = float(split.mse(model.predict(split.X_test)))
     return table_of_rows([row | {"mse": mse, "best_test_mse": mse, "chosen": ""}])
-
-
-def _estimator(method: str, parameters: Parameters, seed: int, threads: int) -> Any:
-    if method in PEERS:
-        return make_peer(method, tuning_rows=parameters["tuning_rows"], random_state=seed, threads=threads)
-    options = LocalEGOPRegressor.paper_parameters() if method == "paper_egop" else {}
-    return LocalEGOPRegressor(**options, random_state=seed, n_jobs=threads)
 
 
 def _family(method: str, parameters: Parameters) -> Family:

@@ -13,7 +13,7 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
     Examples
     --------
-    >>> from localegop.paper._torch import require
+    >>> from localegop.peers.optional import require
     >>> require("math", "paper", "counting").floor(2.5)
     2
     """

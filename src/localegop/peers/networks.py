@@ -18,8 +18,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from localegop.paper._kernel_methods import query_rows, training_rows
-from localegop.paper._torch import torch_threads
+from localegop.peers.kernel_methods import query_rows, training_rows
+from localegop.peers.optional import torch_threads
 
 Array = NDArray[np.float64]
 _VALIDATION_SHARE = 0.2

@@ -7,12 +7,16 @@ import sys
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.datasets import load_diabetes
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.neighbors import KNeighborsRegressor
 
 from localegop.datasets import make_helix
-from localegop.paper import _peers
-from localegop.paper._kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
-from localegop.paper._peers import PEERS, Peer, make_peer
+from localegop.peers import METHODS, OURS, PEERS, Method, make_method
+from localegop.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
+from localegop.peers.neighbors import MetricNeighbors, TunedNeighbors
+
+NO_METRIC_LEARN = "metric-learn is missing: pip install 'localegop[bench]'"
 
 
 def helix(n, D=3, seed=0):
@@ -106,7 +110,7 @@ def test_unknown_kernels_are_refused():
 def test_constant_labels_and_repeated_rows_are_no_problem():
     X, _ = helix(40)
     for name in ("nadaraya_watson", "kernel_ridge", "kernel_ridge_laplace", "boosting"):
-        values = make_peer(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
+        values = make_method(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
         np.testing.assert_allclose(values, 3.0, rtol=1e-6)
 
 
@@ -117,15 +121,80 @@ def test_some_rows_are_distinct_and_depend_on_the_seed_only():
     np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", METHODS)
 def test_every_peer_learns_and_repeats_itself(name):
-    if not PEERS[name].available:
-        pytest.skip(f"{name} needs {PEERS[name].module}: pip install 'localegop[{PEERS[name].extra}]'")
+    method = METHODS[name]
+    if not method.available:
+        pytest.skip(f"{name} needs {method.module}: pip install 'localegop[{method.extra}]'")
     X, y = helix(400)
-    models = [make_peer(name, tuning_rows=150, random_state=3).fit(X[:300], y[:300]) for _ in range(2)]
-    first, second = (model.predict(X[300:]) for model in models)
+    n, q = min(300, method.largest_n or 300), min(100, method.most_queries or 100)
+    models = [make_method(name, tuning_rows=150, random_state=3).fit(X[:n], y[:n]) for _ in range(2)]
+    first, second = (model.predict(X[300 : 300 + q]) for model in models)
     np.testing.assert_array_equal(first, second)
-    assert np.mean((first - y[300:]) ** 2) < 0.2 * y.var()
+    assert np.mean((first - y[300 : 300 + q]) ** 2) < 0.2 * y.var()
+    if method.intervals:
+        low, high = models[0].predict_interval(X[300:], 0.9).T
+        assert 0.75 <= np.mean((low <= y[300:]) & (y[300:] <= high)) <= 1.0
+
+
+def test_every_entry_says_what_it_is():
+    labels = [method.label for method in METHODS.values()]
+    assert len(set(labels)) == len(labels)
+    assert list(METHODS)[:3] == list(OURS) and not set(OURS) & set(PEERS)
+    for method in METHODS.values():
+        assert method.tuning and bool(method.module) == bool(method.extra)
+        assert (method.largest_n or 10**9) >= 300 and (method.most_queries or 10**9) >= 30
+
+
+@pytest.mark.parametrize("kind", [TunedNeighbors, MetricNeighbors])
+def test_neighbors_choose_the_k_of_least_leave_one_out_error(kind):
+    if kind is MetricNeighbors:
+        pytest.importorskip(
+            "metric_learn", reason="metric-learn is missing: pip install 'localegop[bench]'"
+        )
+    X, y = helix(120)
+    model = kind().fit(X, y)
+    inner, Z = model, X
+    if kind is MetricNeighbors:
+        inner, Z = model.neighbors_, (X - X.mean(axis=0)) / X.std(axis=0) @ model.metric_.components_.T
+    Z = Z / inner.scale_
+
+    def loo(k, weights):
+        left_out = [
+            KNeighborsRegressor(k, weights=weights).fit(np.delete(Z, i, 0), np.delete(y, i)).predict(Z[[i]])
+            for i in range(len(Z))
+        ]
+        return np.mean((np.ravel(left_out) - y) ** 2)
+
+    assert inner.loo_error_ == pytest.approx(loo(inner.n_neighbors_, inner.weights_), rel=1e-9)
+    others = [loo(k, weights) for k in (1, 2, 4, 8, 16, 32) for weights in ("uniform", "distance")]
+    assert min(others) >= inner.loo_error_ * (1 - 1e-12)
+    assert np.mean((model.predict(X) - y) ** 2) <= inner.loo_error_
+
+
+def test_the_gaussian_process_finds_signal_under_noise():
+    X, y = load_diabetes(return_X_y=True)
+    values = make_method("gaussian_process").fit(X[:200], y[:200]).predict(X[200:])
+    assert np.mean((values - y[200:]) ** 2) < 0.65 * y.var()
+
+
+def test_metric_learn_is_left_as_it_was():
+    module = pytest.importorskip("metric_learn._util", reason=NO_METRIC_LEARN)
+    before = module.check_X_y, module.check_array
+    X, y = helix(40)
+    MetricNeighbors(max_iter=2).fit(X, y)
+    assert (module.check_X_y, module.check_array) == before
+
+
+def test_a_learned_metric_forgets_columns_of_noise():
+    pytest.importorskip("metric_learn", reason=NO_METRIC_LEARN)
+    X, y = helix(300)
+    wide = np.hstack([X, np.random.default_rng(0).standard_normal((300, 4))])
+    errors = [
+        np.mean((kind().fit(wide[:200], y[:200]).predict(wide[200:]) - y[200:]) ** 2)
+        for kind in (TunedNeighbors, MetricNeighbors)
+    ]
+    assert errors[1] < 0.6 * errors[0]
 
 
 def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
@@ -138,17 +207,17 @@ def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
         return random.getstate(), numpy, torch.get_rng_state().tolist(), torch.get_num_threads()
 
     before = states()
-    make_peer("xrfm", threads=1).fit(X, y).predict(X)
+    make_method("xrfm", threads=1).fit(X, y).predict(X)
     assert states() == before
 
 
 def test_names_and_extras_are_told(monkeypatch):
-    with pytest.raises(ValueError, match="no method is called 'xgb'; there are nadaraya_watson, "):
-        make_peer("xgb")
-    absent = Peer("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
-    monkeypatch.setitem(_peers.PEERS, "absent", absent)
+    with pytest.raises(ValueError, match="no method is called 'xgb'; there are local_egop, "):
+        make_method("xgb")
+    absent = Method("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
+    monkeypatch.setitem(METHODS, "absent", absent)
     with pytest.raises(ImportError, match=r"Absent needs no_such_module: pip install 'localegop\[bench\]'"):
-        make_peer("absent")
+        make_method("absent")
 
 
 def test_peers_and_experiments_come_without_torch_and_matplotlib():

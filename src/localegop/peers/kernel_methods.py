@@ -45,7 +45,7 @@ class NadarayaWatson(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from localegop.datasets import make_helix
-    >>> from localegop.paper._kernel_methods import NadarayaWatson
+    >>> from localegop.peers.kernel_methods import NadarayaWatson
     >>> X, y = make_helix(600, 3, random_state=0)
     >>> bool(NadarayaWatson().fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.95)
     True
@@ -122,7 +122,7 @@ class TunedKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from localegop.datasets import make_helix
-    >>> from localegop.paper._kernel_methods import TunedKernelRidge
+    >>> from localegop.peers.kernel_methods import TunedKernelRidge
     >>> X, y = make_helix(400, 3, random_state=0)
     >>> bool(TunedKernelRidge().fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.99)
     True

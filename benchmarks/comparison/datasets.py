@@ -1,0 +1,276 @@
+"""The data sets as entries: what they are, how to draw them, and their sizes in the quick and full form."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import (
+    load_diabetes,
+    load_sample_image,
+    make_friedman1,
+    make_friedman2,
+    make_friedman3,
+)
+
+from localegop.datasets import image_samples, make_helix, make_multi_index, make_torus
+from localegop.paper._molecules import molecule
+
+INDEX, FULL_RANK, TABLE, IMAGE, SCALE = "continuous index", "full rank", "tables", "images", "many rows"
+GROUPS = {
+    INDEX: "Near each point f varies in few directions, in other ones elsewhere",
+    FULL_RANK: "f varies in all directions: there is little for the recursion to find",
+    TABLE: "Measured",
+    IMAGE: "Gray values as a function of the position of the pixel",
+    SCALE: "For the methods that can",
+}
+NOISE = 0.1  # of noisy labels, in standard deviations of the clean ones
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Training rows, one run for each number, and test rows."""
+
+    train: tuple[int, ...]
+    test: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Points (n, D), labels (n,), and the labels without noise where they are known, else the same."""
+
+    X: np.ndarray
+    y: np.ndarray
+    truth: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set.
+
+    Parameters
+    ----------
+    label : str
+    group : str
+        A key of `GROUPS`.
+    draw : callable
+        (rows, seed) -> Sample of at most that many rows, in random order.
+    full, quick : Sizes
+        quick is None for sets that only the full form has.
+    file : str
+        What it reads from LOCALEGOP_DATA; empty if nothing.
+    methods : tuple of str
+        The only methods that are run; empty for all.
+    settings : mapping
+        Parameters that a method needs here, by method.
+    """
+
+    label: str
+    group: str
+    draw: Callable[[int, int], Sample]
+    full: Sizes
+    quick: Sizes | None = None
+    file: str = ""
+    methods: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot be read, or nothing."""
+        folder = os.environ.get("LOCALEGOP_DATA")
+        if not self.file or (folder and (Path(folder) / self.file).exists()):
+            return ""
+        return f"name a folder with {self.file} in LOCALEGOP_DATA"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test rows; ``variance`` is that of the clean labels of all of them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    truth: np.ndarray
+    variance: float
+
+
+def split(dataset: Dataset, n_train: int, n_test: int, seed: int) -> Split:
+    """Draw test rows first, then training rows: the same for all methods of a seed."""
+    sample = dataset.draw(n_test + n_train, seed)
+    if len(sample.y) <= n_test:
+        raise ValueError(f"{dataset.label} has {len(sample.y)} rows, too few for {n_test} test rows")
+    X, y, truth = sample.X, sample.y, sample.truth
+    return Split(X[n_test:], y[n_test:], X[:n_test], y[:n_test], truth[:n_test], float(truth.var()) or 1.0)
+
+
+def _noisy(X, clean, noise, seed):
+    rng = np.random.default_rng([seed, 1])
+    return Sample(X, clean + noise * clean.std() * rng.standard_normal(len(clean)), clean)
+
+
+def _generated(make, *arguments, noise=0.0, **options):
+    """Generator of clean labels, with noise added."""
+    return lambda rows, seed: _noisy(
+        *make(rows, *arguments, random_state=seed, **options), noise=noise, seed=seed
+    )
+
+
+def _given(load):
+    """Rows of a fixed table, shuffled."""
+
+    def draw(rows, seed):
+        X, y = load()
+        chosen = np.random.default_rng([seed, 2]).permutation(len(y))[:rows]
+        return Sample(X[chosen], y[chosen], y[chosen])
+
+    return draw
+
+
+def _uci(name):
+    def load():
+        with np.load(Path(os.environ["LOCALEGOP_DATA"]) / f"uci_{name}.npz") as stored:
+            return stored["X"].astype(float), stored["y"].astype(float).ravel()
+
+    return load
+
+
+def _torsion(source):
+    def load():
+        data = molecule(source)
+        return data.X, data.torsions["tau1"]
+
+    return load
+
+
+def _pixels():
+    """The middle of a photograph that ships with scikit-learn."""
+    image = load_sample_image("china.jpg")
+    row, column = (side // 2 - 64 for side in image.shape[:2])
+    return image_samples(image[row : row + 128, column : column + 128])
+
+
+# The paper's settings are lengths. Its exclusion radius belongs to the helix, and features in different
+# units need a common one.
+_NO_RADIUS = {"paper_egop": {"exclusion_radius": None}}
+_OWN_UNITS = {"paper_egop": {"exclusion_radius": None, "initial_metric": "variance"}}
+_QUICK = Sizes((500,), 300)
+
+
+def _table(name, train, test, quick=None):
+    return Dataset(
+        f"uci {name}",
+        TABLE,
+        _given(_uci(name)),
+        Sizes((train,), test),
+        quick,
+        file=f"uci_{name}.npz",
+        settings=_OWN_UNITS,
+    )
+
+
+DATASETS = {
+    "helix_5": Dataset(
+        "helix, D=5",
+        INDEX,
+        _generated(make_helix, 5),
+        Sizes((500, 1000, 2000, 4000), 1000),
+        Sizes((250, 500), 300),
+    ),
+    "helix_5_noise": Dataset(
+        "helix, D=5, noise 0.1", INDEX, _generated(make_helix, 5, noise=NOISE), Sizes((4000,), 1000)
+    ),
+    "helix_20": Dataset("helix, D=20", INDEX, _generated(make_helix, 20), Sizes((2000,), 1000)),
+    "helix_20_noise": Dataset(
+        "helix, D=20, noise 0.1",
+        INDEX,
+        _generated(make_helix, 20, noise=NOISE),
+        Sizes((500, 1000, 2000), 1000),
+        _QUICK,
+    ),
+    "torus_20": Dataset(
+        "torus in R^20",
+        INDEX,
+        _generated(make_torus, 20),
+        Sizes((2000,), 1000),
+        _QUICK,
+        settings=_NO_RADIUS,
+    ),
+    "multi_index": Dataset(
+        "multi-index, 2 of 10",
+        INDEX,
+        _generated(make_multi_index, 10),
+        Sizes((2000,), 1000),
+        _QUICK,
+        settings=_NO_RADIUS,
+    ),
+    "malonaldehyde": Dataset(
+        "malonaldehyde, shipped",
+        INDEX,
+        _given(_torsion("shipped")),
+        Sizes((5500,), 500),
+        _QUICK,
+        settings=_NO_RADIUS,
+    ),
+    "malonaldehyde_md17": Dataset(
+        "malonaldehyde, revised MD17",
+        INDEX,
+        _given(_torsion("rmd17")),
+        Sizes((1000, 3000, 9133), 500),
+        file="rmd17_malonaldehyde.npz",
+        settings=_NO_RADIUS,
+    ),
+    "friedman1": Dataset(
+        "Friedman 1, D=5",
+        FULL_RANK,
+        _generated(make_friedman1, 5, noise=NOISE),
+        Sizes((2000,), 1000),
+        _QUICK,
+        settings=_OWN_UNITS,
+    ),
+    "friedman2": Dataset(
+        "Friedman 2",
+        FULL_RANK,
+        _generated(make_friedman2, noise=NOISE),
+        Sizes((2000,), 1000),
+        settings=_OWN_UNITS,
+    ),
+    "friedman3": Dataset(
+        "Friedman 3",
+        FULL_RANK,
+        _generated(make_friedman3, noise=NOISE),
+        Sizes((2000,), 1000),
+        settings=_OWN_UNITS,
+    ),
+    "uci_concrete": _table("concrete", 824, 206, _QUICK),
+    "uci_energy": _table("energy", 614, 154),
+    "uci_naval": _table("naval", 9534, 2400),
+    "uci_power": _table("power", 7654, 1914, _QUICK),
+    "uci_wine": _table("wine", 1279, 320),
+    "uci_yacht": _table("yacht", 246, 62, Sizes((246,), 62)),
+    "diabetes": Dataset(
+        "diabetes",
+        TABLE,
+        _given(lambda: load_diabetes(return_X_y=True)),
+        Sizes((353,), 89),
+        Sizes((353,), 89),
+        settings=_OWN_UNITS,
+    ),
+    "image": Dataset(
+        "photograph, 128 x 128",
+        IMAGE,
+        _given(_pixels),
+        Sizes((8000,), 2000),
+        Sizes((1000,), 300),
+        settings=_OWN_UNITS,
+    ),
+    "helix_200k": Dataset(
+        "helix, D=10, noise 0.1, 200,000 rows",
+        SCALE,
+        _generated(make_helix, 10, noise=NOISE),
+        Sizes((200_000,), 2000),
+        methods=("local_egop", "neighbors", "local_linear", "boosting", "lightgbm"),
+    ),
+}

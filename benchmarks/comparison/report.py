@@ -1,0 +1,263 @@
+"""Tables in markdown, figures, and the page ``benchmarks.md``: every number from stored records."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from localegop.peers import METHODS
+
+from .datasets import DATASETS, GROUPS
+from .figures import draw
+from .summary import (
+    MAIN,
+    at_main_size,
+    best_peer,
+    errors,
+    factor,
+    main_size,
+    mean_over_seeds,
+    must_show,
+    ranks,
+    sets_of,
+)
+
+CAPTIONS = {
+    "ranks": (
+        "Mean rank of each method (dots) and its rank on each set (bars). Methods whose dots lie in the "
+        "shaded band cannot be told from the best at the 5 % level (Nemenyi's critical difference)."
+    ),
+    "time": (
+        "Error against the time that fitting took, tuning included. Error is the MSE as a multiple of that "
+        "of the best method on each set; both are geometric means over sets. Lower left is better."
+    ),
+    "size": "Error against the number of training rows; a curve ends at the largest n of its method.",
+}
+_INTRODUCTION = """\
+# Against its peers
+
+How well does Local EGOP do against the methods one would try otherwise, and what does it cost? Every number
+below was measured by `python benchmarks/peers.py` and written here by `python benchmarks/peers.py report`.
+
+```sh
+make bench       # the quick form: small sizes, one split, some ten minutes on two cores
+make bench-full  # all data sets at full size: hours
+python benchmarks/peers.py list  # data sets and methods
+```
+
+All methods get the same training and test rows; test rows take no part in tuning, and the time of tuning is
+counted. Each fit runs in a process of its own, after a small one that is not timed. Errors are mean squared
+errors at test rows over the variance of the labels, averaged over splits; where label noise was added here,
+predictions are compared with the labels before it. Memory is the peak of the process, with imports and
+data. A method given more rows than it can handle gets as many as it can, and the table says so. Tables are
+read from the folder `LOCALEGOP_DATA`.
+"""
+_TELLING = """\
+## How to tell beforehand
+
+A fit knows. `model.gain_over_isotropic_` is the mean squared error that isotropic local linear regression
+had at the held-out points, over that of the model. Near 1, the learned metric does not help: *isotropic
+local linear would do as well*, and so, often, will a Gaussian process or kernel ridge. Well above 1, f
+varies in few directions near each point, and a method that does not know them needs many more rows.
+
+"""
+
+
+def markdown_tables(records):
+    """Errors by group, costs, and everything in one long table."""
+    lines = [*_error_tables(records), *_cost_table(records), "", *_long_table(records)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write_figures(records, folder, prefix=""):
+    """Write the figures as PNG files and return their paths by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for name, figure in draw(records).items():
+        paths[name] = folder / f"{prefix}{name}.png"
+        figure.savefig(paths[name], dpi=150)
+    return paths
+
+
+def write_report(results, docs: Path):
+    """Write ``benchmarks.md``, ``benchmarks.json`` and ``figures/benchmarks_*.png``; return their paths."""
+    if not results.cells:
+        raise SystemExit(f"'{results.path}' holds no finished cell: run python benchmarks/peers.py first")
+    figures = write_figures(results.records(), docs / "figures", "benchmarks_")
+    page, data = docs / "benchmarks.md", docs / "benchmarks.json"
+    page.write_text(text(results, figures), encoding="utf-8")
+    stored = {"about": results.about, "cells": results.cells}
+    data.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    return [page, data, *figures.values()]
+
+
+def text(results, figures):
+    """Return the whole page."""
+    records = results.records()
+    lines = [_INTRODUCTION, *_provenance(results), "", "## What had to be shown", ""]
+    lines += [must_show(records).markdown(), "", *_wins_and_losses(records), "", "## Errors", ""]
+    for name in ("ranks", "size"):
+        lines += _figure(name, figures)
+    lines += [*_error_tables(records), "## Costs", "", *_figure("time", figures), *_cost_table(records), ""]
+    lines += [_TELLING + "\n".join(_gain_table(records)), "", *_failures(records)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _provenance(results):
+    about, records = results.about, results.records()
+    seeds = len({r["seed"] for r in records})
+    splits = "one split" if seeds == 1 else f"{seeds} splits"
+    threads = "/".join(sorted({str(r["threads"]) for r in records}))
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    return [
+        f"The {about['form']} form, {splits}, {len(records)} fits with {threads} threads each on "
+        f"{about['processors']} processors. All records: [benchmarks.json](benchmarks.json).",
+        "",
+        f"With {versions}.",
+    ]
+
+
+def _figure(name, figures):
+    if name not in figures:
+        return []
+    return [f"![{CAPTIONS[name].split('.')[0]}](figures/{figures[name].name})", "", CAPTIONS[name], ""]
+
+
+def _wins_and_losses(records):
+    """Say where Local EGOP has the least error, and who has it elsewhere."""
+    wins, losses = [], []
+    for name in (n for group in GROUPS for n in sets_of(records, group)):
+        rank, gap = ranks(records, name).get(MAIN), factor(records, name)
+        peer, _ = best_peer(records, name)
+        if rank is None or not peer or np.isnan(gap):
+            continue
+        label, other = DATASETS[name].label, METHODS[peer].label
+        if gap >= 1.0:
+            wins.append(f"- {label}: the best peer, {other}, has {gap:.3g} times the error.")
+        else:
+            losses.append(f"- {label}: rank {rank:g}; {other} has {gap:.2g} times our error.")
+    lines = ["## Where Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
+    return [*lines, "## Where it does not", "", *(losses or ["Nowhere in this run."])]
+
+
+def _error_tables(records):
+    """MSE over label variance, with ranks: one table per group, methods down, sets across."""
+    lines = []
+    for group, meaning in GROUPS.items():
+        names = sets_of(records, group)
+        if not names:
+            continue
+        shown = {name: errors(records, name, METHODS) for name in names}
+        placed = {name: ranks(records, name) for name in names}
+        head = [f"{DATASETS[n].label} (n={main_size(records, n):,})" for n in names]
+        lines += [f"### {group.capitalize()}", "", f"{meaning}.", "", _row(["method", *head])]
+        lines += ["|" + "---|" * (1 + len(names))]
+        for method in METHODS:
+            if any(method in found for found in shown.values()):
+                cells = [_error(records, n, method, shown[n], placed[n]) for n in names]
+                lines.append(_row([METHODS[method].label, *cells]))
+        lines.append("")
+    lines += ["In parentheses the rank. Our other settings are tested on fewer rows and not ranked.", ""]
+    return lines
+
+
+def _error(records, name, method, found, placed):
+    if method not in found:
+        return ""
+    if np.isnan(found[method]):
+        return "failed"
+    own = [r for r in at_main_size(records) if r["dataset"] == name and r["method"] == method]
+    text = f"{found[method]:.2e}"
+    if method in placed:
+        text += f" ({placed[method]:g})"
+    notes = []
+    if own[0]["n_fit"] < main_size(records, name) and METHODS[method].largest_n == own[0]["n_fit"]:
+        notes.append(f"{own[0]['n_fit']:,} rows")
+    if method not in placed:
+        notes.append(f"{own[0]['n_queries']} queries")
+    return text + (f", {', '.join(notes)}" if notes else "")
+
+
+def _cost_table(records):
+    """How each method is tuned, and what it costs: geometric means over sets at their main sizes."""
+    head = ["method", "tuning", "most rows", "fit s", "predict s per 1,000", "peak GB", "coverage at 0.9"]
+    lines = [_row(head), "|" + "---|" * len(head)]
+    main = [r for r in at_main_size(records) if r["status"] == "ok"]
+    for method, entry in METHODS.items():
+        own = [r for r in main if r["method"] == method]
+        if not own:
+            continue
+        covered = [r["coverage"] for r in own if r.get("coverage") is not None]
+        lines.append(
+            _row(
+                [
+                    entry.label,
+                    entry.tuning,
+                    "any" if entry.largest_n is None else f"{entry.largest_n:,}",
+                    f"{_geometric([r['fit_seconds'] for r in own]):.3g}",
+                    f"{_geometric([r['predict_seconds_per_1000'] for r in own]):.2g}",
+                    f"{max(r['memory_gb'] for r in own):.2f}",
+                    f"{np.mean(covered):.3f}" if covered else "",
+                ]
+            )
+        )
+    return [*lines, "", "Times are geometric means over the data sets, memory is the largest."]
+
+
+_COLUMNS = {
+    "rmse": ("RMSE", ".4g"),
+    "r2": ("R2", ".5f"),
+    "mse_over_variance": ("MSE/variance", ".2e"),
+    "fit_seconds": ("fit s", ".3g"),
+    "predict_seconds_per_1000": ("predict s per 1,000", ".3g"),
+    "memory_gb": ("peak GB", ".2f"),
+    "coverage": ("coverage at 0.9", ".3f"),
+}
+
+
+def _long_table(records):
+    """Every set, size and method, means over seeds."""
+    head = ["data set", "n", "method", *(label for label, _ in _COLUMNS.values())]
+    lines = [_row(head), "|" + "---|" * len(head)]
+    for name, n, method in dict.fromkeys((r["dataset"], r["n_train"], r["method"]) for r in records):
+        where = {"dataset": name, "n_train": n, "method": method}
+        found = {column: mean_over_seeds(records, column, **where) for column in _COLUMNS}
+        shown = ["" if np.isnan(v) else f"{v:{_COLUMNS[column][1]}}" for column, v in found.items()]
+        lines.append(_row([DATASETS[name].label, f"{n:,}", METHODS[method].label, *shown]))
+    return lines
+
+
+def _geometric(values):
+    return float(np.exp(np.mean(np.log(np.maximum(values, 1e-9)))))
+
+
+def _gain_table(records):
+    """What the fit said about the gain, and what the test rows say."""
+    rows = []
+    main = at_main_size(records)
+    for name in (n for group in GROUPS for n in sets_of(records, group)):
+        told = mean_over_seeds(main, "gain_over_isotropic", dataset=name, method=MAIN)
+        found = errors(records, name, (MAIN, "local_linear"))
+        if np.isnan(told) or np.isnan([found.get(m, np.nan) for m in (MAIN, "local_linear")]).any():
+            continue
+        seen = found["local_linear"] / found[MAIN] if found[MAIN] > 0.0 else np.inf
+        rows.append((DATASETS[name].label, f"{told:.3g}", f"{seen:.3g}", f"{factor(records, name):.3g}"))
+    if not rows:
+        return []
+    head = ["data set", "`gain_over_isotropic_`", "isotropic / ours at test rows", "best peer / ours"]
+    return [_row(head), "|" + "---|" * len(head), *map(_row, rows)]
+
+
+def _failures(records):
+    failed = [r for r in records if r["status"] != "ok"]
+    if not failed:
+        return []
+    lines = ["## Fits that failed", ""]
+    for record in failed:
+        where = f"{DATASETS[record['dataset']].label}, {METHODS[record['method']].label}"
+        lines.append(f"- {where}, n={record['n_train']:,}, seed {record['seed']}: {record['error']}")
+    return lines
+
+
+def _row(cells):
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

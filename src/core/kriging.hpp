@@ -1,0 +1,218 @@
+// Kriging at one center: a small Gaussian process with a linear trend, in the metric of the neighborhood.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hot.hpp"
+#include "linalg.hpp"
+#include "neighborhood.hpp"
+#include "neighborhoods.hpp"
+#include "parallel.hpp"
+#include "points.hpp"
+
+namespace localegop {
+
+// Coordinates z are such that squared distances are those of the metric at the scale of the neighborhood.
+// The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2), that
+// of the labels has ridge / share on the diagonal in addition. Only the ratio of the ridge to the first
+// term matters, so labels may have any unit.
+class Kriging {
+  public:
+    static constexpr double kTrend = 10.0;
+
+    Kriging(const Points& points, std::size_t most) : points_(points), hot_(hot_loops()), most_(most) {}
+
+    // Take the heaviest points of a neighborhood, in the order of their indices, around a center.
+    void gather(const double* center, const Neighborhood& hood, double scale) {
+        choose(hood);
+        const std::size_t dim = points_.dim;
+        rank_ = hood.rank();
+        stride_ = padded(rank_);
+        places_.assign(count_ * stride_, 0.0);
+        factor_.assign(rank_ * dim, 0.0);  // with features in their own order again
+        for (std::size_t r = 0; r < rank_; ++r)
+            for (std::size_t a = 0; a < dim; ++a)
+                factor_[r * dim + hood.order()[a]] = std::sqrt(scale) * hood.factor()[r * dim + a];
+        norms_.assign(count_, 0.0);
+        for (std::size_t k = 0; k < count_; ++k) {
+            const double* row = points_.row(hood.indices()[chosen_[k]]);
+            for (std::size_t r = 0; r < rank_; ++r) {
+                double z = 0.0;
+                for (std::size_t a = 0; a < dim; ++a) z += factor_[r * dim + a] * (row[a] - center[a]);
+                places_[k * stride_ + r] = z;
+                norms_[k] += z * z;
+            }
+        }
+        products_.assign(count_ * count_, 0.0);
+        hot_.gram(places_.data(), stride_, rank_, count_, products_.data());
+        center_labels(hood);
+    }
+
+    // Covariances for a length.
+    void set_length(double length) {
+        length_ = length;
+        const double per_square = 0.5 / (length * length);
+        const std::size_t full = padded(count_);
+        squared_.assign(full, 0.0);
+        row_.resize(full);
+        covariance_.resize(count_ * count_);
+        for (std::size_t i = 0; i < count_; ++i) {
+            const double* products = products_.data() + i * count_;
+            for (std::size_t j = 0; j <= i; ++j)
+                squared_[j] = std::max(norms_[i] + norms_[j] - 2.0 * products[j], 0.0);
+            hot_.weights(KernelId::gaussian, squared_.data(), nullptr, i + 1, per_square, 0.0, row_.data());
+            for (std::size_t j = 0; j <= i; ++j)
+                covariance_[i * count_ + j] = row_[j] + kTrend * (1.0 + 2.0 * per_square * products[j]);
+        }
+        std::copy(norms_.begin(), norms_.end(), squared_.begin());
+        to_center_.resize(full);
+        hot_.weights(KernelId::gaussian, squared_.data(), nullptr, count_, per_square, 0.0,
+                     to_center_.data());
+        for (std::size_t k = 0; k < count_; ++k) to_center_[k] += kTrend;
+    }
+
+    // Value (outputs), gradient (outputs x dim; may be null) and variance factor (may be null).
+    void solve(double ridge, double* value, double* gradient, double* variance) {
+        factorize(ridge);
+        smoother_.assign(to_center_.begin(), to_center_.begin() + count_);
+        solve_cholesky(system_.data(), count_, smoother_.data());
+        const std::size_t outputs = points_.outputs;
+        for (std::size_t j = 0; j < outputs; ++j) {
+            value[j] = means_[j];
+            for (std::size_t k = 0; k < count_; ++k) value[j] += smoother_[k] * labels_[j * count_ + k];
+        }
+        if (variance) *variance = variance_factor();
+        for (std::size_t j = 0; gradient && j < outputs; ++j) slopes(j, gradient + j * points_.dim);
+    }
+
+  private:
+    // The points of largest weight, which are the nearest; of equal ones those of smaller index.
+    void choose(const Neighborhood& hood) {
+        chosen_.resize(hood.count());
+        for (std::size_t k = 0; k < chosen_.size(); ++k) chosen_[k] = k;
+        count_ = std::min(most_, chosen_.size());
+        const double* distance = hood.squared();
+        if (count_ < chosen_.size())
+            std::nth_element(chosen_.begin(), chosen_.begin() + count_, chosen_.end(),
+                             [&](std::size_t a, std::size_t b) {
+                                 return distance[a] < distance[b] || (distance[a] == distance[b] && a < b);
+                             });
+        std::sort(chosen_.begin(), chosen_.begin() + count_);
+    }
+
+    void center_labels(const Neighborhood& hood) {
+        const std::size_t outputs = points_.outputs;
+        share_.resize(count_);
+        part_.resize(count_);
+        double total = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) {
+            share_[k] = hood.share()[chosen_[k]];
+            total += part_[k] = hood.weights()[chosen_[k]];
+        }
+        for (double& part : part_) part /= total;
+        means_.assign(outputs, 0.0);
+        labels_.resize(outputs * count_);
+        for (std::size_t j = 0; j < outputs; ++j) {
+            for (std::size_t k = 0; k < count_; ++k) {
+                labels_[j * count_ + k] = points_.label(hood.indices()[chosen_[k]])[j];
+                means_[j] += part_[k] * labels_[j * count_ + k];
+            }
+            for (std::size_t k = 0; k < count_; ++k) labels_[j * count_ + k] -= means_[j];
+        }
+    }
+
+    void factorize(double ridge) {
+        system_.resize(count_ * count_);
+        for (double added = ridge;; added = std::max(added * 100.0, 1e-12)) {
+            std::copy(covariance_.begin(), covariance_.end(), system_.begin());
+            for (std::size_t k = 0; k < count_; ++k) system_[k * count_ + k] += added / share_[k];
+            if (hot_.cholesky(system_.data(), count_) || added > 1e3) return;
+        }
+    }
+
+    // Sum of the squared coefficients by which the value depends on the labels.
+    double variance_factor() const {
+        double rest = 1.0, sum = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) rest -= smoother_[k];
+        for (std::size_t k = 0; k < count_; ++k) {
+            const double l = smoother_[k] + rest * part_[k];
+            sum += l * (l / share_[k]);
+        }
+        return sum;
+    }
+
+    // Gradient of output j.
+    void slopes(std::size_t j, double* gradient) {
+        const std::size_t dim = points_.dim;
+        dual_.assign(labels_.begin() + j * count_, labels_.begin() + (j + 1) * count_);
+        solve_cholesky(system_.data(), count_, dual_.data());
+        std::fill(gradient, gradient + dim, 0.0);
+        for (std::size_t r = 0; r < rank_; ++r) {
+            double slope = 0.0;
+            for (std::size_t k = 0; k < count_; ++k)
+                slope += dual_[k] * to_center_[k] * places_[k * stride_ + r];
+            slope /= length_ * length_;
+            for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[r * dim + a];
+        }
+    }
+
+    const Points& points_;
+    const HotLoops& hot_;
+    std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
+    double length_ = 1.0;
+    std::vector<std::size_t> chosen_;
+    std::vector<double> factor_, places_, norms_, products_, share_, part_, means_, labels_, squared_, row_,
+        covariance_, to_center_, system_, smoother_, dual_;
+};
+
+// What to krige: one neighborhood a center, in it one fit for each pair of length and ridge.
+struct KrigingPlan {
+    std::size_t most = 0;  // points at each center
+    std::vector<double> lengths, ridges;
+};
+
+class KrigingWorker {
+  public:
+    KrigingWorker(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+                  const BatchResult& out)
+        : points_(points), batch_(batch), plan_(plan), out_(out), hood_(points, rule),
+          kriging_(points, plan.most) {}
+
+    void operator()(std::size_t i) {
+        const std::size_t dim = points_.dim, outputs = points_.outputs, fits = plan_.lengths.size();
+        measure(hood_, points_, batch_, i);
+        const double scale = hood_.match(batch_.targets[i], 0.0);
+        hood_.weigh(scale);
+        out_.scales[i] = scale;
+        out_.effective_sizes[i] = hood_.effective_size();
+        kriging_.gather(batch_.centers + i * dim, hood_, scale);
+        for (std::size_t f = 0; f < fits; ++f) {
+            const std::size_t at = i * fits + f;
+            if (f == 0 || plan_.lengths[f] != plan_.lengths[f - 1]) kriging_.set_length(plan_.lengths[f]);
+            kriging_.solve(plan_.ridges[f], out_.values + at * outputs,
+                           out_.gradients ? out_.gradients + at * outputs * dim : nullptr,
+                           out_.variance_factors ? out_.variance_factors + at : nullptr);
+        }
+    }
+
+  private:
+    const Points& points_;
+    const Batch& batch_;
+    const KrigingPlan& plan_;
+    const BatchResult& out_;
+    Neighborhood hood_;
+    Kriging kriging_;
+};
+
+template <class Interrupted>
+bool krige(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+           const BatchResult& out, int threads, Interrupted interrupted) {
+    const auto make = [&] { return KrigingWorker(points, rule, batch, plan, out); };
+    return parallel_for(batch.count, threads, make, interrupted);
+}
+
+}  // namespace localegop

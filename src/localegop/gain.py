@@ -1,0 +1,57 @@
+"""What the learned metric gains: errors of isotropic local linear fits at the same held-out points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop.local_regression import LocalData
+from localegop.progress import Progress
+from localegop.recursion import Rules
+from localegop.selection import Menu, errors_at, pick, sizes_for
+from localegop.strategies import GradientField
+from localegop.uncertainty import EXACT
+
+Array = NDArray[np.float64]
+
+
+def isotropic_error(
+    data: LocalData, rules: Rules, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
+) -> float:
+    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit."""
+    menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges)
+    found = [isotropic_errors(data, rules, ridges, menu, held_out) for held_out in held_out_sets]
+    errors = np.concatenate([part[0] for part in found], axis=-1)
+    return pick(menu, errors, np.concatenate([part[1] for part in found]), data.dimension).error
+
+
+@singledispatch
+def isotropic_errors(
+    data: LocalData | Any,
+    rules: Rules,
+    ridges: tuple[float, ...],
+    menu: Menu,
+    held_out: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """Squared errors (..., point) of isotropic fits at points held out, and their weights."""
+    part, centers = data.without(held_out), data.rows[held_out]
+    field = GradientField(part, rules, ridges)  # at step 0 nothing has been learned
+    lists, silent = part.candidates(centers), Progress(1.0, "", 0)
+    return errors_at(field, centers, data.labels[held_out], lists, menu, silent), data.share[held_out]
+
+
+def gain(isotropic: float, chosen: float) -> float:
+    """Ratio of two mean squared errors in units of the label variance; one where both are rounding.
+
+    Examples
+    --------
+    >>> from localegop.gain import gain
+    >>> gain(0.5, 0.25), gain(1e-30, 1e-33)
+    (2.0, 1.0)
+    """
+    least = EXACT**2
+    return max(isotropic, least) / max(chosen, least) if chosen == chosen else np.nan

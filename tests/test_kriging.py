@@ -1,0 +1,162 @@
+"""Kriging as final fit: the core against plain linear algebra, and how it is chosen."""
+
+import numpy as np
+import pytest
+
+from localegop import LocalEGOPRegressor, kriging
+from localegop.datasets import make_helix
+from localegop.kernels import as_kernel
+from localegop.local_regression import LocalData
+from localegop.results import Status
+
+TREND = 10.0
+
+
+def local_data(n=300, dimension=4, threads=1, max_neighbors=250):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((n, dimension))
+    labels = np.column_stack([np.sin(rows[:, 0]) + rows[:, 1] ** 2, rows[:, 2]])
+    share = rng.integers(1, 3, n).astype(float)
+    kernel = as_kernel("gaussian")
+    return LocalData(
+        rows, labels, share, kernel=kernel, max_neighbors=max_neighbors, radius=None, threads=threads
+    )
+
+
+def metrics(count, dimension=4):
+    turn = np.random.default_rng(1).standard_normal((count, dimension, dimension))
+    return np.einsum("iab,icb->iac", turn, turn)
+
+
+def plain(data, center, at, metric, scale, most, length, ridge, left_out=-1):
+    """Value at ``at`` and variance factor, from the nearest points of ``center``."""
+    share = data.share - (np.arange(data.n) == left_out)
+    listed = np.sort(np.argsort(np.sum((data.rows - center) ** 2, axis=1))[: data.reachable])
+    listed = listed[share[listed] > 0]
+    away = data.rows[listed] - center
+    squared = scale * np.einsum("ia,ab,ib->i", away, metric, away)
+    near = listed[np.argsort(squared)[: min(most, np.sum(squared - squared.min() < -np.log(data.cutoff)))]]
+    factor = np.linalg.cholesky(scale * metric)
+    z, here = (data.rows[near] - center) @ factor, (at - center) @ factor
+    gaps = ((z[:, None] - z) ** 2).sum(axis=-1)
+    covariance = np.exp(-gaps / (2 * length**2)) + TREND * (1 + z @ z.T / length**2)
+    to_center = np.exp(-((z - here) ** 2).sum(axis=1) / (2 * length**2)) + TREND * (
+        1 + z @ here / length**2
+    )
+    smoother = np.linalg.solve(covariance + np.diag(ridge / share[near]), to_center)
+    weights = share[near] * np.exp(-(z**2).sum(axis=1))
+    weights /= weights.sum()
+    mean = weights @ data.labels[near]
+    value = mean + smoother @ (data.labels[near] - mean)
+    smoother = smoother + weights * (1 - smoother.sum())
+    return value, np.sum(smoother**2 / share[near])
+
+
+@pytest.mark.parametrize("most", [40, 10_000])
+def test_the_core_agrees_with_plain_linear_algebra(most):
+    data, shapes = local_data(), metrics(3)
+    centers, left_out = data.rows[[5, 17, 200]], np.array([5, 17, -1])
+    lengths, ridges = (1.0, 1.0, 3.0), (1e-2, 1e-4, 1e-3)
+    scale, size, value, gradient, factor = data.krige(
+        centers,
+        shapes,
+        data.candidates(centers),
+        size=30.0,
+        most=most,
+        lengths=lengths,
+        ridges=ridges,
+        left_out=left_out,
+        gradients=True,
+        variances=True,
+    )
+    np.testing.assert_allclose(size, 30.0, rtol=1e-5)  # weights below the cutoff are dropped
+    for i, center in enumerate(centers):
+        given = (center, shapes[i], scale[i], most)
+        for k, pair in enumerate(zip(lengths, ridges, strict=True)):
+
+            def at(place, given=given, pair=pair, i=i):
+                return plain(data, given[0], place, *given[1:], *pair, left_out=left_out[i])
+
+            expected, expected_factor = at(center)
+            np.testing.assert_allclose(value[i, k], expected, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(factor[i, k], expected_factor, rtol=1e-6)
+            steps = 1e-5 * np.eye(4)
+            slopes = [(at(center + h)[0] - at(center - h)[0]) / 2e-5 for h in steps]
+            np.testing.assert_allclose(gradient[i, k], np.transpose(slopes), rtol=1e-4, atol=1e-4)
+
+
+def test_results_do_not_depend_on_threads_or_company():
+    one, two, centers = local_data(threads=1), local_data(threads=2), local_data().rows[:20] + 0.01
+    pairs = {"size": 30.0, "most": 50, "lengths": (1.0, 2.0), "ridges": (1e-3, 1e-3)}
+    together = two.krige(centers, metrics(20), two.candidates(centers), **pairs)[2]
+    for i in (0, 7, 19):
+        lists = one.candidates(centers[i : i + 1])
+        alone = one.krige(centers[i : i + 1], metrics(20)[i : i + 1], lists, **pairs)[2]
+        np.testing.assert_array_equal(alone[0], together[i])
+
+
+def smooth(n, seed=0):
+    X = np.random.default_rng(seed).uniform(size=(n, 4))
+    return X, np.sin(4 * X[:, 0] * X[:, 1]) + 2 * (X[:, 2] - 0.5) ** 2 + X[:, 3]
+
+
+def test_kriging_wins_where_few_points_meet_a_smooth_function():
+    (X, y), (queries, truth) = smooth(200), smooth(200, seed=1)
+    auto = LocalEGOPRegressor().fit(X, y)
+    linear = LocalEGOPRegressor(final="linear").fit(X, y)
+    assert auto.choice_.length in kriging.LENGTHS and linear.choice_.length is None
+    assert auto.choice_.error < kriging.GAIN * linear.choice_.error
+    errors = [np.mean((model.predict(queries) - truth) ** 2) for model in (auto, linear)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_polynomials_stay_where_kriging_gains_nothing():
+    X, _ = smooth(150)
+    y = X @ [1.0, 2.0, 0.0, -1.0] + np.random.default_rng(0).standard_normal(150)
+    assert LocalEGOPRegressor().fit(X, y).choice_.length is None
+    assert LocalEGOPRegressor(final="kriging").fit(X, y).choice_.length is not None
+    assert LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.length is None
+
+
+def test_few_rows_are_kriged_if_told_to():
+    X, y = smooth(8)
+    model = LocalEGOPRegressor(final="kriging").fit(X, y)
+    assert model.choice_.length == 2.0 and np.isnan(model.choice_.error)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_gradients_intervals_and_status():
+    X, y = make_helix(400, 3, random_state=0)
+    model = LocalEGOPRegressor(final="kriging").fit(X[:300], y[:300])
+    fits = model.localize(X[300:])
+    step = 1e-5
+    for a, move in enumerate(step * np.eye(3)):
+        ahead, behind = model.predict(X[300:] + move), model.predict(X[300:] - move)
+        # the metric moves with the query as well, so the two differ a little
+        gap = np.abs((ahead - behind) / (2 * step) - fits.gradient[:, a])
+        assert np.median(gap) < 0.05 * np.abs(fits.gradient).max()
+    assert np.mean(fits.status == Status.OK) > 0.8
+    assert (model.localize(X[300:] + 30.0).status == Status.EXTRAPOLATED).all()
+    low, high = np.moveaxis(model.predict_interval(X[300:], coverage=0.9), -1, 0)
+    assert 0.75 < np.mean((low <= y[300:]) & (y[300:] <= high)) <= 1.0
+
+
+def test_repeated_rows_count_like_weights():
+    X, y = smooth(120)
+    twice = LocalEGOPRegressor(final="kriging").fit(np.vstack([X, X]), np.concatenate([y, y]))
+    weighted = LocalEGOPRegressor(final="kriging").fit(X, y, sample_weight=np.full(120, 2.0))
+    np.testing.assert_array_equal(twice.predict(X[:20]), weighted.predict(X[:20]))
+
+
+def test_the_query_strategy_has_no_kriging():
+    with pytest.raises(ValueError, match="needs strategy='field'"):
+        LocalEGOPRegressor("query", final="kriging").fit(*smooth(50))
+
+
+def test_kriging_is_saved(tmp_path):
+    X, y = smooth(150)
+    model = LocalEGOPRegressor(final="kriging").fit(X, y)
+    model.save(tmp_path / "model.npz")
+    again = LocalEGOPRegressor.load(tmp_path / "model.npz")
+    assert again.choice_ == model.choice_
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
