@@ -6,6 +6,7 @@ held.
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 import weakref
@@ -66,21 +67,24 @@ class Cluster:
         title: str = "",
     ) -> list[Any]:
         """Wait for small results; each one that arrives advances the progress by its amount."""
-        bundle = self.submit(_collected, list(futures))
+        bundle, finished = self.submit(_collected, list(futures)), threading.Event()
+        bundle.add_done_callback(lambda _: finished.set())
         waiting = dict(enumerate(futures)) if progress is not None else {}
         while True:
-            try:
-                results: list[Any] = bundle.result(timeout=POLL)
-                break
-            except TimeoutError:
-                self._look()
-            except KilledWorker as error:
-                raise RuntimeError(
-                    "a task of the fit took several workers down with it, probably for want of memory: "
-                    f"raise n_partitions, lower max_neighbors or give workers more memory ({error})"
-                ) from error
-            except (CancelledError, CommClosedError) as error:
-                raise self._lost() from error
+            if finished.wait(POLL):
+                try:
+                    results: list[Any] = bundle.result(timeout=PATIENCE)
+                    break
+                except TimeoutError:  # lost with a worker in the meantime, and computed again
+                    pass
+                except KilledWorker as error:
+                    raise RuntimeError(
+                        "a task of the fit took several workers down with it, probably for want of memory: "
+                        f"raise n_partitions, lower max_neighbors or give workers more memory ({error})"
+                    ) from error
+                except (CancelledError, CommClosedError) as error:
+                    raise self._lost() from error
+            self._look()
             self._count(waiting, progress, amounts, title, len(futures))
         self._count(waiting, progress, amounts, title, len(futures), done=True)
         return results
