@@ -14,6 +14,7 @@ import pytest
 import localegop
 from localegop import LocalEGOPRegressor
 from localegop.cli import COMMANDS, main
+from localegop.storage import FORMAT
 
 ROWS = 200
 FEATURES = ["a", "b", "c"]
@@ -171,7 +172,7 @@ def test_info_and_fit_tell_the_same(run):
     assert told["features"] == FEATURES
     assert told["targets"] == ["y"]
     assert told["rows"] == ROWS
-    assert (told["bytes"], told["format"]) == (os.path.getsize("again.model"), 1)
+    assert (told["bytes"], told["format"]) == (os.path.getsize("again.model"), FORMAT)
     assert 0.05 < told["noise"]["y"] < 0.25
     assert sum(told["global_importance"].values()) == pytest.approx(1.0)
     assert told["choice"][0]["error"] < 0.3
@@ -195,7 +196,7 @@ def test_info_and_fit_tell_the_same(run):
         "'y'",
         "field",
         "held-out error",
-        "format 1",
+        f"format {FORMAT}",
         "noise level",
         "importance",
     ):

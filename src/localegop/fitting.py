@@ -51,7 +51,7 @@ def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     with Progress(_work(model), "fit", settings.verbose) as progress:
         best = _best(_attempts(model, progress)).model
         if not np.isnan(best.choice.error):
-            error = isotropic_error(model.data, settings.ridges, _folds(model))
+            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
             best = replace(best, isotropic_error=error)
         return learned(best.data, best, progress)
 

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop.local_regression import LocalData
-from localegop.selection import Menu, pick, sizes_for
-from localegop.trial import trial_fits
+from localegop.progress import Progress
+from localegop.recursion import Rules
+from localegop.selection import Fold, Menu, held_out_errors, pick, sizes_for
+from localegop.strategies import GradientField
 from localegop.uncertainty import EXACT
+
+Array = NDArray[np.float64]
 
 
 def isotropic_error(
-    data: LocalData, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
+    data: LocalData, rules: Rules, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
 ) -> float:
-    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit.
-
-    Each point is left out alone: isotropic fits have learned nothing from it.
-    """
+    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit."""
     menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges)
-    assert menu.sizes is not None
-    fits = trial_fits(data, np.concatenate(held_out_sets), menu.sizes, ridges, False)
-    errors = np.moveaxis(fits.squares, 0, -1)[None, :, None]
-    return pick(menu, errors, fits.share, data.dimension).error
+    found = [isotropic_errors(data, rules, menu, held_out) for held_out in held_out_sets]
+    errors = np.concatenate([part[0] for part in found], axis=-1)
+    return pick(menu, errors, np.concatenate([part[1] for part in found]), data.dimension).error
+
+
+@singledispatch
+def isotropic_errors(
+    data: LocalData | Any, rules: Rules, menu: Menu, held_out: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Squared errors (..., point) at step 0 of points held out, and their weights (point,)."""
+    errors = errors_of_guests(
+        data.without(held_out), rules, menu, data.rows[held_out], data.labels[held_out]
+    )
+    return errors, data.share[held_out]
+
+
+def errors_of_guests(data: LocalData, rules: Rules, menu: Menu, centers: Array, labels: Array) -> Array:
+    """Squared errors (..., point) at step 0, where nothing has been learned, of points not in the data."""
+    fold = Fold(data, np.zeros(0, dtype=np.intp), None, centers, labels, data.candidates(centers))
+    return held_out_errors(GradientField(data, rules, menu.ridges), fold, menu, Progress(1.0, "", 0))
 
 
 def gain(isotropic: float, chosen: float) -> float:

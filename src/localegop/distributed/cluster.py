@@ -23,6 +23,8 @@ from localegop.progress import Progress
 
 POLL = 0.5  # seconds between looks at the cluster while waiting
 PING = 5.0  # seconds between questions to a scheduler from which nothing comes
+# Cancelled again after so many seconds: a scheduler knows nothing of tasks that are still on their way.
+AFTERMATHS = (0.0, 0.2, 0.5)
 PATIENCE = 15.0  # seconds without an answer, or without any worker, after which the cluster is given up
 
 
@@ -41,8 +43,11 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self.client.status == "running":
-            self.client.cancel(list(self._futures), force=True)
+        futures = list(self._futures)
+        for pause in AFTERMATHS if error is not None else ():
+            time.sleep(pause)
+            if self.client.status == "running":
+                self.client.cancel(futures, force=True)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
         """Start a task."""
@@ -72,6 +77,8 @@ class Cluster:
         waiting = dict(enumerate(futures)) if progress is not None else {}
         while True:
             if finished.wait(POLL):
+                if bundle.status == "cancelled":  # asking for the result might find the loop closed
+                    raise self._lost()
                 try:
                     results: list[Any] = bundle.result(timeout=PATIENCE)
                     break

@@ -15,6 +15,7 @@ from localegop.distributed.packing import PackedLists, packed, packed_lists
 from localegop.distributed.spread import Numbers, local_data
 from localegop.distributed.tables import Table, in_order, take
 from localegop.fitting import aftermath, noise_around, refined_gradients
+from localegop.gain import errors_of_guests
 from localegop.kriging import Pair, squared_errors
 from localegop.local_regression import Lists
 from localegop.model import Model
@@ -222,6 +223,20 @@ def guest_errors(
     field = here.field(rules, ridges, own, borrowed)
     errors = held_out_errors(field, here.fold, menu, SILENT)
     return {**here.guests, "errors": np.moveaxis(errors, -1, 0)}
+
+
+def isotropic_guests(
+    table: Table, borrowed: list[Table], about: tuple[int, dict[str, Any]], rules: Rules, menu: Menu
+) -> Table:
+    """Errors at the points held out where nothing has been learned, points along the first axis."""
+    held = table["held"]
+    guests = take(table, held, ("number", "share"))
+    if not held.any():
+        return {**guests, "errors": np.zeros((0, *menu.counts))}
+    together, _ = in_order([take(table, ~held), *borrowed])
+    centers = np.ascontiguousarray(table["rows"][held])
+    errors = errors_of_guests(local_data(together, *about), rules, menu, centers, table["labels"][held])
+    return {**guests, "errors": np.moveaxis(errors, -1, 0)}
 
 
 def guest_kriging(

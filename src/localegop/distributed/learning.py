@@ -27,6 +27,7 @@ from localegop.distributed.spread import (
 )
 from localegop.distributed.tables import Table
 from localegop.fitting import learned, refined_gradients
+from localegop.gain import isotropic_errors
 from localegop.kriging import Pair, errors_at_guests
 from localegop.local_regression import LocalData
 from localegop.model import Model
@@ -176,6 +177,26 @@ def _(field: SpreadField, guests: Fold | None, every: int, pairs: Sequence[Pair]
         ]
     )
     return by_number(found, "errors")
+
+
+@isotropic_errors.register
+def _(data: SpreadData, rules: Rules, menu: Menu, held_out: Numbers) -> tuple[Array, Array]:
+    rest, cluster = data.without(held_out), data.cluster
+    scene = arranged(rest, held_out)
+    found = cluster.gather(
+        [
+            cluster.submit(
+                grounds.isotropic_guests,
+                partition.table,
+                [loan.table for loan in loans],
+                (rest.n, rest.options),
+                rules,
+                menu,
+            )
+            for partition, loans in zip(scene.partitions, scene.loans, strict=True)
+        ]
+    )
+    return np.ascontiguousarray(np.moveaxis(by_number(found, "errors"), 0, -1)), by_number(found, "share")
 
 
 @refined_gradients.register
