@@ -24,7 +24,7 @@ from localegop.progress import Progress
 POLL = 0.5  # seconds between looks at the cluster while waiting
 PING = 5.0  # seconds between questions to a scheduler from which nothing comes
 # Cancelled again after so many seconds: a scheduler knows nothing of tasks that are still on their way.
-AFTERMATHS = (0.0, 0.2, 0.5)
+CANCEL_AGAIN = (0.0, 0.2, 0.5)
 PATIENCE = 15.0  # seconds without an answer, or without any worker, after which the cluster is given up
 
 
@@ -44,7 +44,7 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         futures = list(self._futures)
-        for pause in AFTERMATHS if error is not None else ():
+        for pause in CANCEL_AGAIN if error is not None else ():
             time.sleep(pause)
             if self.client.status == "running":
                 self.client.cancel(futures, force=True)
