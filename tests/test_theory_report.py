@@ -41,7 +41,9 @@ def test_rates_are_included_once_they_exist(tmp_path):
     assert "Not run yet" in report.rates_section(file)
     header = "experiment,estimator,rate,low,high,paper,rank,isotropic,replicates\n"
     file.write_text(header + "sphere,mine,0.5123,0.4,0.6,0.5,0.571,0.571,10\n")
-    assert "| sphere | mine | 0.51 (0.40 to 0.60) | 0.50 | 0.57 | 0.57 |" in report.rates_section(file)
+    text = report.rates_section(file)
+    assert "| sphere | mine | 0.51 (0.40 to 0.60) | 0.50 | 0.57 | 0.57 |" in text
+    assert "Not run yet: helix 3, helix 4" in text and "sphere," not in text
 
 
 def test_all_claims_and_the_stored_page():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .claims import SECTIONS, Claim
 from .figures import FIGURES
+from .learning import EXPERIMENTS
 
 RATES_FILE = "theory_rates.csv"  # among the figures
 
@@ -119,13 +120,16 @@ def rates_section(file: Path) -> str:
         "| data | estimator | measured | paper | by rank | isotropic |",
         "|---|---|---|---|---|---|",
     ]
+    missing = list(EXPERIMENTS)
     with file.open(newline="") as stream:
         for row in csv.DictReader(stream):
+            missing = [name for name in missing if name != row["experiment"]]
             number = {key: f"{float(row[key]):.2f}" for key in FIELDS_SHOWN}
             measured = f"{number['rate']} ({number['low']} to {number['high']})"
             cells = (row["experiment"], row["estimator"], measured, number["paper"], number["rank"])
             lines.append("| " + " | ".join((*cells, number["isotropic"])) + " |")
-    return "\n".join([*lines, "", f"Written by `{command}`.", ""])
+    rest = f" Not run yet: {', '.join(missing)}." if missing else ""
+    return "\n".join([*lines, "", f"Written by `{command}`.{rest}", ""])
 
 
 FIELDS_SHOWN = ("rate", "low", "high", "paper", "rank", "isotropic")
