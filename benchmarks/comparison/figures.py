@@ -1,6 +1,7 @@
 """Figures from records: ranks, accuracy against fit time, error against n. Drawing needs matplotlib."""
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from localegop.paper.drawing import COLORS, panels
 from localegop.peers import METHODS
@@ -91,6 +92,10 @@ def _time(records):
             )
         title = f"{_GROUPS[group]}, {len(names)} sets"
         axis.set(xlabel="fit seconds, with tuning", ylabel="MSE / that of the best method", title=title)
+        low, high = axis.get_ylim()
+        if high < 100.0 * low:  # hardly a decade: powers of ten alone would leave the axis bare
+            axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("")
         axis.xaxis.set_minor_formatter("")
         axis.grid(color="0.9")
