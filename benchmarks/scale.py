@@ -27,7 +27,7 @@ from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
 from localegop.kernels import as_kernel
 from localegop.local_regression import LocalData
-from localegop.progress import Progress
+from localegop.progress import SILENT
 from localegop.recursion import Recursion, Rules
 from localegop.schedules import EffectiveSampleSize
 from localegop.strategies import FieldLearner, GradientField
@@ -272,7 +272,7 @@ def slope(table, sizes):
 
 def cost(table, sizes):
     """Costs of a search and a pass, from which plan() computes times."""
-    n, silent, found = sizes.rows or 40_000, Progress(1.0, "", 0), []
+    n, found = sizes.rows or 40_000, []
     for dimension in (3, 10, 30, 60):
         X, y = make_helix(n, dimension, random_state=0)
         X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y / y.std())[:, None]
@@ -285,7 +285,7 @@ def cost(table, sizes):
             start = time.process_time()
             lists = data.candidates(X[own])
             search = time.process_time() - start
-            learner = FieldLearner(GradientField(data, rules, (1e-6, 1e-4, 1e-2, 1e-1)), own, lists, silent)
+            learner = FieldLearner(GradientField(data, rules, (1e-6, 1e-4, 1e-2, 1e-1)), own, lists, SILENT)
             recursion = Recursion(learner, rules, len(own), dimension, data.reachable)
             start = time.process_time()
             learner.leave_one_out(*recursion.setting())

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
 from localegop.kernels import as_kernel
 from localegop.local_regression import LocalData
-from localegop.progress import Progress
+from localegop.progress import SILENT
 from localegop.recursion import Recursion, Rules, isotropic
 from localegop.schedules import EffectiveSampleSize
 from localegop.selection import (
@@ -32,7 +32,6 @@ from localegop.strategies import FieldLearner, GradientField
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4
-SILENT = Progress(1.0, "", 0)
 
 
 def learn(data, rules, menu):

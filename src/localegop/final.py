@@ -32,8 +32,6 @@ class FinalFit:
         Empty unless asked for.
     variance_factor : ndarray of shape (q,)
         Variance of the value for labels of variance one; empty unless asked for.
-    leverage : ndarray of shape (q,)
-        The same of a polynomial fit in that neighborhood, large away from the data; empty unless asked for.
     """
 
     scale: Array
@@ -41,7 +39,6 @@ class FinalFit:
     value: Array
     gradient: Array
     variance_factor: Array
-    leverage: Array
 
 
 def final_fit(
@@ -75,10 +72,8 @@ def final_fit(
         gradients=full,
         variances=spread,
     )
-    value, gradient, variance = (
-        found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor)
-    )
-    return FinalFit(batch.scale[:, 0], batch.effective_size[:, 0], value, gradient, variance, variance)
+    single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
+    return FinalFit(batch.scale[:, 0], batch.effective_size[:, 0], *single)
 
 
 def _kriged(
@@ -91,9 +86,8 @@ def _kriged(
     spread: bool,
     full: bool,
 ) -> FinalFit:
-    """Kriging, and the leverage of linear fits in the same neighborhoods."""
     assert choice.size is not None and choice.length is not None
-    scale, size, value, gradient, variance = data.krige(
+    kriged = data.krige(
         centers,
         shapes,
         candidates,
@@ -105,20 +99,34 @@ def _kriged(
         gradients=full,
         variances=spread,
     )
-    leverage = np.zeros(0)
-    if spread:
-        linear = data.localize(
-            centers,
-            shapes,
-            candidates,
-            scales=scale[:, None],
-            left_out=left_out,
-            degree=1,
-            ridges=(LEVERAGE_RIDGE,),
-            variances=True,
-        )
-        leverage = linear.variance_factor[:, 0, 0, 0]
-    return FinalFit(scale, size, value[:, 0], gradient[:, 0], variance[:, 0], leverage)
+    return FinalFit(kriged[0], kriged[1], *(found[:, 0] for found in kriged[2:]))
+
+
+def leverage(
+    data: LocalData,
+    choice: Choice,
+    fit: FinalFit,
+    centers: Array,
+    shapes: Array,
+    candidates: Candidates | None,
+) -> Array:
+    """Variance factor (q,) of polynomial fits in the neighborhoods of final ones, large away from the data.
+
+    That of kriging itself may be large anywhere where there is hardly any noise.
+    """
+    if choice.length is None:
+        return fit.variance_factor
+    linear = data.localize(
+        centers,
+        shapes,
+        candidates,
+        scales=fit.scale[:, None],
+        degree=1,
+        ridges=(LEVERAGE_RIDGE,),
+        variances=True,
+    )
+    factors: Array = linear.variance_factor[:, 0, 0, 0]
+    return factors
 
 
 def final_neighborhoods(

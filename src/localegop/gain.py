@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop.local_regression import LocalData
-from localegop.progress import Progress
+from localegop.progress import SILENT
 from localegop.recursion import Rules
 from localegop.selection import Fold, Menu, held_out_errors, pick, sizes_for
 from localegop.strategies import GradientField
@@ -43,7 +43,7 @@ def isotropic_errors(
 def errors_of_guests(data: LocalData, rules: Rules, menu: Menu, centers: Array, labels: Array) -> Array:
     """Squared errors (..., point) at step 0, where nothing has been learned, of points not in the data."""
     fold = Fold(data, np.zeros(0, dtype=np.intp), None, centers, labels, data.candidates(centers))
-    return held_out_errors(GradientField(data, rules, menu.ridges), fold, menu, Progress(1.0, "", 0))
+    return held_out_errors(GradientField(data, rules, menu.ridges), fold, menu, SILENT)
 
 
 def gain(isotropic: float, chosen: float) -> float:

@@ -104,10 +104,11 @@ def squared_errors(
 ) -> Array:
     """Squared errors (point, pair), averaged over outputs, at some of the points held out."""
     data, lists = field.data, guests.center_candidates
+    listed = None if lists is None else lists[: len(guests.centers)]
     errors = [np.zeros((0, len(pairs)))]
     for rows in data.chunks(len(some), 8 * data.dimension**2 + 12 * data.reachable):
         here = some[rows]
-        candidates = None if lists is None else lists[: len(guests.centers)].some(here)
+        candidates = None if listed is None else listed.some(here)
         values = _values(field, guests.centers[here], candidates, pairs)
         errors.append(np.mean((values - guests.labels[here, None]) ** 2, axis=2))
     return np.concatenate(errors)

@@ -258,6 +258,19 @@ class LocalData:
         for first in range(0, count, size):
             yield slice(first, min(first + size, count))
 
+    def _around(
+        self, centers: Array, metrics: Array, candidates: Candidates | None
+    ) -> tuple[_core.Points, _core.Rule, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None]:
+        """Return what every call of the core begins with."""
+        return (
+            self._points,
+            self._rule,
+            np.ascontiguousarray(centers),
+            np.ascontiguousarray(metrics),
+            None if candidates is None else candidates.start,
+            None if candidates is None else candidates.indices,
+        )
+
     def localize(
         self,
         centers: Array,
@@ -294,12 +307,7 @@ class LocalData:
             What to return beyond values.
         """
         hoods, scale, size, value, gradient, variance = _core.localize(
-            self._points,
-            self._rule,
-            np.ascontiguousarray(centers),
-            np.ascontiguousarray(metrics),
-            None if candidates is None else candidates.start,
-            None if candidates is None else candidates.indices,
+            *self._around(centers, metrics, candidates),
             left_out,
             None if sizes is None else np.ascontiguousarray(sizes, dtype=float),
             None if scales is None else np.ascontiguousarray(scales, dtype=float),
@@ -348,12 +356,7 @@ class LocalData:
         variance_factor : ndarray of shape (q, pair)
         """
         return _core.krige(
-            self._points,
-            self._rule,
-            np.ascontiguousarray(centers),
-            np.ascontiguousarray(metrics),
-            None if candidates is None else candidates.start,
-            None if candidates is None else candidates.indices,
+            *self._around(centers, metrics, candidates),
             left_out,
             np.full(len(centers), float(size)),
             most,
@@ -400,12 +403,7 @@ class LocalData:
         """One step of Algorithm 1 per center: AGOP, LOO error, value, gradient, scale, effective size."""
         unbiased = 2
         return _core.sampled_steps(
-            self._points,
-            self._rule,
-            np.ascontiguousarray(centers),
-            np.ascontiguousarray(metrics),
-            None if candidates is None else candidates.start,
-            None if candidates is None else candidates.indices,
+            *self._around(centers, metrics, candidates),
             sizes,
             scales,
             seeds,

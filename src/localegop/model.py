@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop import _core
-from localegop.final import FinalFit, final_fit, final_neighborhoods
+from localegop.final import FinalFit, final_fit, final_neighborhoods, leverage
 from localegop.local_regression import Candidates, LocalData
 from localegop.placement import Place, followed, searched
 from localegop.progress import Progress
@@ -143,7 +143,10 @@ class Model:
         candidates, place = self._placed(centers, trace)
         fit = self._final(centers, place, candidates, spread=spread, full=full)
         nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
-        around = self._around(centers, candidates, place, fit, full) if spread else None
+        around, reach = None, np.zeros(len(X))
+        if spread:
+            around = self._around(centers, candidates, place, fit, full)
+            reach = leverage(self.data, self.choice, fit, centers, place.shape, candidates)
         found: dict[str, Any] = {}
         for name in ("loo_error", "noise", "variance_factor"):
             found[name] = nothing if around is None else getattr(around, name)
@@ -158,7 +161,7 @@ class Model:
             value=units.values(fit.value),
             effective_size=fit.effective_size,
             step=place.step,
-            status=self._status(centers, fit, around),
+            status=self._status(centers, reach, around),
             feature_scale=self.feature_scale,
             feature_names=(),
             output_names=(),
@@ -217,12 +220,11 @@ class Model:
             agop = units.metrics(near.outer_products(self.after.gradients, threads)) * units.label_unit
         return Around(noise, error, factor, agop)
 
-    def _status(self, centers: Array, fit: FinalFit, around: Around | None) -> NDArray[np.int64]:
+    def _status(self, centers: Array, reach: Array, around: Around | None) -> NDArray[np.int64]:
         status = np.full(len(centers), int(Status.OK), dtype=np.int64)
-        if around is not None:
-            if around.agop.shape[1] > 0:
-                status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
-            status[fit.leverage > 1.0] = Status.EXTRAPOLATED
+        if around is not None and around.agop.shape[1] > 0:
+            status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+        status[reach > 1.0] = Status.EXTRAPOLATED
         status[self.data.lonely(centers)] = Status.FEW_NEIGHBORS
         return status
 

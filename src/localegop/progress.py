@@ -52,6 +52,9 @@ class Progress:
         sys.stderr.flush()
 
 
+SILENT = Progress(1.0, "", verbose=False)  # for work that nobody watches
+
+
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -19,7 +19,7 @@ from localegop.gain import errors_of_guests
 from localegop.kriging import Pair, squared_errors
 from localegop.local_regression import Lists
 from localegop.model import Model
-from localegop.progress import Progress
+from localegop.progress import SILENT
 from localegop.recursion import Recursion, Rules, Stage, isotropic
 from localegop.selection import Fold, Menu, fold_of, held_out_errors
 from localegop.strategies import FieldLearner, GradientField
@@ -27,7 +27,6 @@ from localegop.uncertainty import expected_deviation, scores_of
 
 Array = NDArray[np.float64]
 Ridges = tuple[float, ...]
-SILENT = Progress(1.0, "", 0)
 
 
 @dataclass(frozen=True)
