@@ -322,27 +322,82 @@ void gram(const double* columns, size_t stride, size_t count, size_t rows, doubl
     if (rows - a == 1) tile_row<1>(columns, stride, full, rows, a, out);
 }
 
-inline double dot(const double* x, const double* y, size_t size) {
-    Vec sum{};
+inline __attribute__((always_inline)) double dot(const double* x, const double* y, size_t size) {
+    Vec sum[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // several, so that additions need not wait for each other
     size_t k = 0;
-    for (; k + kWidth <= size; k += kWidth) sum += load(x + k) * load(y + k);
-    double rest = total(sum);
+    for (; k + 4 * kWidth <= size; k += 4 * kWidth)
+        for (size_t u = 0; u < 4; ++u) sum[u] += load(x + k + u * kWidth) * load(y + k + u * kWidth);
+    for (; k + kWidth <= size; k += kWidth) sum[0] += load(x + k) * load(y + k);
+    double rest = total((sum[0] + sum[1]) + (sum[2] + sum[3]));
     for (; k < size; ++k) rest += x[k] * y[k];
     return rest;
 }
 
-bool cholesky(double* matrix, size_t size) {
-    for (size_t i = 0; i < size; ++i) {
-        double* row = matrix + i * size;
-        for (size_t j = 0; j < i; ++j) {
-            const double* other = matrix + j * size;
-            row[j] = (row[j] - dot(row, other, j)) / other[j];
+// Subtract from kRows rows, at kBlocks vectors from column i on, what the rows above them contribute.
+template <int kRows, int kBlocks>
+inline __attribute__((always_inline)) void reduce(double* matrix, size_t stride, size_t first, size_t i) {
+    Vec sums[kRows][kBlocks];
+    for (int r = 0; r < kRows; ++r)
+        for (int u = 0; u < kBlocks; ++u) sums[r][u] = load(matrix + (first + r) * stride + i + u * kWidth);
+    for (size_t p = 0; p < first; ++p) {
+        const double* row = matrix + p * stride;
+        Vec above[kBlocks];
+        for (int u = 0; u < kBlocks; ++u) above[u] = load(row + i + u * kWidth);
+        for (int r = 0; r < kRows; ++r) {
+            const Vec f = spread(row[first + r]);
+            for (int u = 0; u < kBlocks; ++u) sums[r][u] -= f * above[u];
         }
-        const double pivot = row[i] - dot(row, row, i);
+    }
+    for (int r = 0; r < kRows; ++r)
+        for (int u = 0; u < kBlocks; ++u) store(matrix + (first + r) * stride + i + u * kWidth, sums[r][u]);
+}
+
+// Rows first .. first + kRows of the factor, given those above. Columns before the diagonal hold nothing.
+template <int kRows>
+inline __attribute__((always_inline)) bool factor_rows(double* matrix, size_t stride, size_t first) {
+    const size_t start = first / kWidth * kWidth;
+    size_t i = start;
+    for (; i + 2 * kWidth <= stride; i += 2 * kWidth) reduce<kRows, 2>(matrix, stride, first, i);
+    for (; i < stride; i += kWidth) reduce<kRows, 1>(matrix, stride, first, i);
+    for (int r = 0; r < kRows; ++r) {
+        double* row = matrix + (first + r) * stride;
+        for (int s = 0; s < r; ++s) {
+            const double* above = matrix + (first + s) * stride;
+            const Vec f = spread(above[first + r]);
+            for (i = start; i < stride; i += kWidth) store(row + i, load(row + i) - f * load(above + i));
+        }
+        const double pivot = row[first + r];
         if (!(pivot > 0.0)) return false;
-        row[i] = __builtin_sqrt(pivot);
+        const Vec scale = spread(1.0 / __builtin_sqrt(pivot));
+        for (i = start; i < stride; i += kWidth) store(row + i, load(row + i) * scale);
     }
     return true;
+}
+
+bool cholesky(double* matrix, size_t size) {
+    const size_t stride = padded(size);
+    size_t k = 0;
+    for (; k + 4 <= size; k += 4)
+        if (!factor_rows<4>(matrix, stride, k)) return false;
+    for (; k < size; ++k)
+        if (!factor_rows<1>(matrix, stride, k)) return false;
+    return true;
+}
+
+void solve(const double* factor, size_t size, double* x) {
+    const size_t stride = padded(size);
+    for (size_t k = 0; k < size; ++k) {
+        const double* row = factor + k * stride;
+        x[k] /= row[k];
+        const Vec f = spread(x[k]);
+        size_t i = k + 1;
+        for (; i + kWidth <= size; i += kWidth) store(x + i, load(x + i) - f * load(row + i));
+        for (; i < size; ++i) x[i] -= x[k] * row[i];
+    }
+    for (size_t k = size; k-- > 0;) {
+        const double* row = factor + k * stride;
+        x[k] = (x[k] - dot(row + k + 1, x + k + 1, size - k - 1)) / row[k];
+    }
 }
 
 }  // namespace
@@ -350,6 +405,7 @@ bool cholesky(double* matrix, size_t size) {
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
 const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
     LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky};
+    centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky,
+    solve};
 
 }  // namespace localegop

@@ -47,8 +47,11 @@ struct HotLoops {
     // gram[a * rows + b] += sum_k columns[a][k] * columns[b][k] for b <= a.
     void (*gram)(const double* columns, std::size_t stride, std::size_t count, std::size_t rows,
                  double* gram);
-    // In-place Cholesky of the lower triangle of a (size x size) matrix; false if not positive definite.
+    // In place, the upper triangle U of U'U = matrix, both (size x padded(size)), of which only the upper
+    // triangle means something; false if not positive definite.
     bool (*cholesky)(double* matrix, std::size_t size);
+    // Solve U'U x = b in place.
+    void (*solve)(const double* factor, std::size_t size, double* x);
 };
 
 // The fastest set this processor can run.

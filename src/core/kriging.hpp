@@ -33,19 +33,19 @@ class Kriging {
         rank_ = hood.rank();
         stride_ = padded(rank_);
         places_.assign(count_ * stride_, 0.0);
-        factor_.assign(rank_ * dim, 0.0);  // with features in their own order again
-        for (std::size_t r = 0; r < rank_; ++r)
-            for (std::size_t a = 0; a < dim; ++a)
-                factor_[r * dim + hood.order()[a]] = std::sqrt(scale) * hood.factor()[r * dim + a];
+        factor_.resize(dim * rank_);  // transposed, with features in their own order again
+        for (std::size_t a = 0; a < dim; ++a)
+            for (std::size_t r = 0; r < rank_; ++r)
+                factor_[hood.order()[a] * rank_ + r] = std::sqrt(scale) * hood.factor()[r * dim + a];
         norms_.assign(count_, 0.0);
         for (std::size_t k = 0; k < count_; ++k) {
             const double* row = points_.row(hood.indices()[chosen_[k]]);
-            for (std::size_t r = 0; r < rank_; ++r) {
-                double z = 0.0;
-                for (std::size_t a = 0; a < dim; ++a) z += factor_[r * dim + a] * (row[a] - center[a]);
-                places_[k * stride_ + r] = z;
-                norms_[k] += z * z;
+            double* place = places_.data() + k * stride_;
+            for (std::size_t a = 0; a < dim; ++a) {
+                const double difference = row[a] - center[a];
+                for (std::size_t r = 0; r < rank_; ++r) place[r] += factor_[a * rank_ + r] * difference;
             }
+            for (std::size_t r = 0; r < rank_; ++r) norms_[k] += place[r] * place[r];
         }
         products_.assign(count_ * count_, 0.0);
         hot_.gram(places_.data(), stride_, rank_, count_, products_.data());
@@ -59,14 +59,14 @@ class Kriging {
         const std::size_t full = padded(count_);
         squared_.assign(full, 0.0);
         row_.resize(full);
-        covariance_.resize(count_ * count_);
+        covariance_.resize(count_ * full);  // the upper triangle
         for (std::size_t i = 0; i < count_; ++i) {
             const double* products = products_.data() + i * count_;
             for (std::size_t j = 0; j <= i; ++j)
                 squared_[j] = std::max(norms_[i] + norms_[j] - 2.0 * products[j], 0.0);
             hot_.weights(KernelId::gaussian, squared_.data(), nullptr, i + 1, per_square, 0.0, row_.data());
             for (std::size_t j = 0; j <= i; ++j)
-                covariance_[i * count_ + j] = row_[j] + kTrend * (1.0 + 2.0 * per_square * products[j]);
+                covariance_[j * full + i] = row_[j] + kTrend * (1.0 + 2.0 * per_square * products[j]);
         }
         std::copy(norms_.begin(), norms_.end(), squared_.begin());
         to_center_.resize(full);
@@ -79,7 +79,7 @@ class Kriging {
     void solve(double ridge, double* value, double* gradient, double* variance) {
         factorize(ridge);
         smoother_.assign(to_center_.begin(), to_center_.begin() + count_);
-        solve_cholesky(system_.data(), count_, smoother_.data());
+        hot_.solve(system_.data(), count_, smoother_.data());
         const std::size_t outputs = points_.outputs;
         for (std::size_t j = 0; j < outputs; ++j) {
             value[j] = means_[j];
@@ -126,10 +126,11 @@ class Kriging {
     }
 
     void factorize(double ridge) {
-        system_.resize(count_ * count_);
+        const std::size_t stride = padded(count_);
+        system_.resize(count_ * stride);
         for (double added = ridge;; added = std::max(added * 100.0, 1e-12)) {
             std::copy(covariance_.begin(), covariance_.end(), system_.begin());
-            for (std::size_t k = 0; k < count_; ++k) system_[k * count_ + k] += added / share_[k];
+            for (std::size_t k = 0; k < count_; ++k) system_[k * stride + k] += added / share_[k];
             if (hot_.cholesky(system_.data(), count_) || added > 1e3) return;
         }
     }
@@ -149,14 +150,14 @@ class Kriging {
     void slopes(std::size_t j, double* gradient) {
         const std::size_t dim = points_.dim;
         dual_.assign(labels_.begin() + j * count_, labels_.begin() + (j + 1) * count_);
-        solve_cholesky(system_.data(), count_, dual_.data());
+        hot_.solve(system_.data(), count_, dual_.data());
         std::fill(gradient, gradient + dim, 0.0);
         for (std::size_t r = 0; r < rank_; ++r) {
             double slope = 0.0;
             for (std::size_t k = 0; k < count_; ++k)
                 slope += dual_[k] * to_center_[k] * places_[k * stride_ + r];
             slope /= length_ * length_;
-            for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[r * dim + a];
+            for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[a * rank_ + r];
         }
     }
 

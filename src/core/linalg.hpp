@@ -1,4 +1,4 @@
-// Small dense linear algebra for one center: factors and solves of a D x D matrix.
+// Small dense linear algebra for one center: factors and leading directions of a D x D metric.
 #pragma once
 
 #include <algorithm>
@@ -83,19 +83,6 @@ inline void leading_directions(const double* metric, std::size_t dim, std::size_
             for (std::size_t a = 0; a < dim; ++a) norm = std::hypot(norm, v[a]);
             for (std::size_t a = 0; a < dim; ++a) v[a] = norm > 0.0 ? v[a] / norm : 0.0;
         }
-    }
-}
-
-// Solve L L' x = b for the Cholesky factor L (lower triangle, row-major), in place.
-inline void solve_cholesky(const double* lower, std::size_t size, double* x) {
-    for (std::size_t i = 0; i < size; ++i) {
-        double value = x[i];
-        for (std::size_t j = 0; j < i; ++j) value -= lower[i * size + j] * x[j];
-        x[i] = value / lower[i * size + i];
-    }
-    for (std::size_t i = size; i-- > 0;) {
-        x[i] /= lower[i * size + i];
-        for (std::size_t j = 0; j < i; ++j) x[j] -= lower[i * size + j] * x[i];
     }
 }
 

@@ -92,7 +92,7 @@ class LocalFit {
         for (std::size_t j = 0; j < points_.outputs; ++j) {
             if (factorized_) {
                 std::copy_n(gram_.data() + (basis_ + j) * rows_, used_, coefficients_.begin());
-                solve_cholesky(system_.data(), used_, coefficients_.data());
+                hot_.solve(system_.data(), used_, coefficients_.data());
             } else {
                 std::fill(coefficients_.begin(), coefficients_.end(), 0.0);
             }
@@ -110,7 +110,7 @@ class LocalFit {
         coefficients_.assign(used_, 0.0);
         if (factorized_) {
             std::copy_n(mean_.begin(), used_, coefficients_.begin());
-            solve_cholesky(system_.data(), used_, coefficients_.data());
+            hot_.solve(system_.data(), used_, coefficients_.data());
         }
         terms_.resize(basis_);
         double sum = 0.0;
@@ -131,15 +131,11 @@ class LocalFit {
     // Basis terms and labels of all points as columns, zero from count to the padded count.
     void gather(const double* center, const std::int32_t* indices, std::size_t count, std::size_t stride) {
         const std::size_t dim = points_.dim, full = padded(count);
-        for (std::size_t k = 0; k < full; ++k) {
-            const bool real = k < count;
-            const double* row = points_.row(real ? indices[k] : indices[0]);
-            if (basis_ > 0)
-                for (std::size_t a = 0; a < dim; ++a)
-                    columns_[a * stride + k] = real ? row[a] - center[a] : 0.0;
-            const double* label = points_.label(real ? indices[k] : indices[0]);
-            for (std::size_t j = 0; j < points_.outputs; ++j)
-                columns_[(basis_ + j) * stride + k] = real ? label[j] : 0.0;
+        if (basis_ > 0) gather_columns(points_, indices, count, center, nullptr, columns_.data(), stride);
+        for (std::size_t j = 0; j < points_.outputs; ++j) {
+            double* column = columns_.data() + (basis_ + j) * stride;
+            for (std::size_t k = 0; k < count; ++k) column[k] = points_.label(indices[k])[j];
+            std::fill(column + count, column + full, 0.0);
         }
         for (std::size_t j = 0; j < bends_; ++j) {
             along_.assign(full, 0.0);
@@ -181,11 +177,12 @@ class LocalFit {
         for (std::size_t a = 0; a < used_; ++a)
             mean_variance[a >= linear] += gram_[a * rows_ + a] / (a < linear ? linear : used_ - linear);
         if (!(mean_variance[0] > floor_)) return;
-        system_.resize(used_ * used_);
+        const std::size_t stride = padded(used_);
+        system_.resize(used_ * stride);
         for (double added = ridge; added < 1e3; added = std::max(added * 100.0, 1e-14)) {
             for (std::size_t a = 0; a < used_; ++a) {
-                std::copy_n(gram_.data() + a * rows_, a + 1, system_.data() + a * used_);
-                system_[a * used_ + a] += added * mean_variance[a >= linear];
+                for (std::size_t b = a; b < used_; ++b) system_[a * stride + b] = gram_[b * rows_ + a];
+                system_[a * stride + a] += added * mean_variance[a >= linear];
             }
             if ((factorized_ = hot_.cholesky(system_.data(), used_))) return;
         }

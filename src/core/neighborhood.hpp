@@ -36,9 +36,11 @@ class Neighborhood {
         rank_ = pivoted_cholesky(metric, points_.dim, rule_.tolerance, factor_, order_);
         list(candidates, count, left_out);
         if (count_ == 0) throw std::runtime_error("localegop: a center has no candidate points");
+        columns_.resize(points_.dim * kStride);
         for (std::size_t from = 0; from < count_; from += kTile) {
             const std::size_t size = std::min(kTile, count_ - from);
-            gather(center, from, size);
+            gather_columns(points_, indices_.data() + from, size, center, order_.data(), columns_.data(),
+                           kStride);
             hot_.squared_norms(columns_.data(), kStride, size, factor_.data(), rank_, points_.dim,
                                squared_.data() + from);
         }
@@ -113,17 +115,6 @@ class Neighborhood {
 
     void pad() {
         for (std::size_t k = count_; k < padded(count_); ++k) share_[k] = squared_[k] = 0.0;
-    }
-
-    void gather(const double* center, std::size_t from, std::size_t size) {
-        const std::size_t dim = points_.dim;
-        columns_.resize(dim * kStride);
-        for (std::size_t k = 0; k < size; ++k) {
-            const double* row = points_.row(indices_[from + k]);
-            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = row[order_[a]] - center[order_[a]];
-        }
-        for (std::size_t k = size; k < padded(size); ++k)
-            for (std::size_t a = 0; a < dim; ++a) columns_[a * kStride + k] = 0.0;
     }
 
     double typical_distance() const {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "hot.hpp"
+
 namespace localegop {
 
 struct Points {
@@ -16,6 +18,24 @@ struct Points {
     const double* row(std::size_t i) const { return rows.data() + i * dim; }
     const double* label(std::size_t i) const { return labels.data() + i * outputs; }
 };
+
+// Columns (dim x stride) of x - center for some points, with features in some order (null: their own), zero
+// from count to the padded count. Eight points at a time, so that what is written lies together.
+inline void gather_columns(const Points& points, const std::int32_t* indices, std::size_t count,
+                           const double* center, const std::size_t* order, double* columns,
+                           std::size_t stride) {
+    for (std::size_t k = 0; k < count; k += kLane) {
+        const double* rows[kLane];
+        for (std::size_t l = 0; l < kLane; ++l) rows[l] = points.row(indices[k + l < count ? k + l : k]);
+        for (std::size_t a = 0; a < points.dim; ++a) {
+            const std::size_t feature = order ? order[a] : a;
+            double* column = columns + a * stride + k;
+            for (std::size_t l = 0; l < kLane; ++l) column[l] = rows[l][feature] - center[feature];
+        }
+    }
+    for (std::size_t k = count; k < padded(count); ++k)
+        for (std::size_t a = 0; a < points.dim; ++a) columns[a * stride + k] = 0.0;
+}
 
 // Candidate lists in compressed form: list g holds indices[start[g]] .. indices[start[g + 1] - 1]. Without
 // lists every point is a candidate.

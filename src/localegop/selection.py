@@ -101,6 +101,8 @@ def bends_for(dimension: int) -> tuple[int, ...]:
 
 def folds(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Draw the sets of points to hold out, one after the other."""
+    if n_folds(n) == 1:
+        return [np.sort(rng.choice(n, HELD_OUT, replace=False))]  # n may be too large for a permutation
     parts = np.array_split(rng.permutation(n), N_FOLDS)
     return [np.sort(part[:HELD_OUT]) for part in parts[: n_folds(n)]]
 
