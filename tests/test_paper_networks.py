@@ -138,6 +138,13 @@ def test_replicates_share_test_points_and_nest_training_rows():
     assert small.mse(np.full(20, small.y_test.mean())) == pytest.approx(1.0)
 
 
+def test_noise_of_replicates_is_in_the_training_labels_only():
+    clean, noisy = (helix_split(3, 4000, [4000], 20, 0, 1, noise) for noise in (0.0, 0.1))
+    np.testing.assert_array_equal(clean.X, noisy.X)
+    np.testing.assert_array_equal(clean.y_test, noisy.y_test)
+    assert np.std(noisy.y - clean.y) == pytest.approx(0.1 * clean.y.std(), rel=0.05)
+
+
 def power_laws(exponents, **more):
     return table_of_rows(
         {**more, "n": n, "rep": rep, "mse": 3.0 * n**exponent, "best_test_mse": n**exponent}

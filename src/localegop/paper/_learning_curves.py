@@ -31,13 +31,18 @@ class Split:
 
 
 def helix_split(
-    dimension: int, n: int, sizes: Sequence[int], n_test: int, seed: int, replicate: int
+    dimension: int, n: int, sizes: Sequence[int], n_test: int, seed: int, replicate: int, noise: float = 0.0
 ) -> Split:
-    """Draw a replicate: function and test points are the same for all sizes n, training rows are nested."""
+    """Draw a replicate: function and test points are the same for all sizes n, training rows are nested.
+
+    Labels of training rows have noise, in units of the standard deviation of the labels.
+    """
     largest = max(sizes)
-    entropy = np.random.SeedSequence([seed, dimension, replicate])
-    X, y = make_helix(n_test + largest, dimension, random_state=np.random.default_rng(entropy))
-    return Split(X[n_test : n_test + n], y[n_test : n_test + n], X[:n_test], y[:n_test])
+    rng = np.random.default_rng(np.random.SeedSequence([seed, dimension, replicate]))
+    X, y = make_helix(n_test + largest, dimension, random_state=rng)
+    train = slice(n_test, n_test + n)
+    deviations = noise * y.std() * rng.standard_normal(len(y))
+    return Split(X[train], (y + deviations)[train], X[:n_test], y[:n_test])
 
 
 def settings_of(part: str) -> tuple[str, dict[str, int]]:
