@@ -112,7 +112,7 @@ def rates_section(file: Path) -> str:
         "isotropic local linear regression. For the sphere the paper states no rate; 4/(D + 5) is what its "
         "example implies.",
         "",
-        "The predictions are upper bounds on the error for large n. From 500 to 16,000 points the errors of "
+        "The predictions are upper bounds on the error for large n. From 500 to 16,000 points errors of "
         "both estimators fall at least as fast, mostly faster: the first neighborhoods are wide against "
         "the bends of f, so that bias, which falls faster than variance, is a large part of the first "
         "errors; and the final fits of Local EGOP may have quadratic terms along the leading directions, "
