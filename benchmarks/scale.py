@@ -119,10 +119,10 @@ def gap(guess, truth):
 
 def agreement(table, sizes):
     """Predictions against those of one process."""
-    X, y = helix(sizes.rows or 50_000)
+    here = da.compute(*helix(sizes.rows or 50_000))  # once: workers would round differently
+    X, y = (da.from_array(part, chunks=25_000) for part in here)
     asked, _ = queries()
-    inside = LocalEGOPRegressor().fit(*da.compute(X, y))
-    truth = inside.predict(asked)
+    truth = LocalEGOPRegressor().fit(*here).predict(asked)
     with workers(2) as client:
         for count in sizes.partitions or [1, 2, 3, 5, 8, 12, 16]:
             model = DaskLocalEGOPRegressor(n_partitions=count, client=client).fit(X, y)
