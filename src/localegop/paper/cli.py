@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER = "paper_output"
 NOT_POSSIBLE, INTERRUPTED = 2, 130
+EXAMPLE = """example:
+  localegop paper list
+  localegop paper run sphere --quick
+  localegop paper all --quick -o results
+  localegop paper report --quick -o results --docs results"""
 
 
 def add_command(subparsers: Any) -> None:
@@ -26,7 +31,12 @@ def add_command(subparsers: Any) -> None:
     subparsers : object returned by ``argparse.ArgumentParser.add_subparsers``
     """
     parser = subparsers.add_parser(
-        "paper", help="reproduce the paper's figures and tables", description="Reproduce the paper."
+        "paper",
+        help="reproduce the paper's figures and tables",
+        description="Reproduce the figures and tables of the paper, one command each. What has been\n"
+        "computed is kept: a second run draws it again, or goes on where the first one ended.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_subcommands(parser)
 
