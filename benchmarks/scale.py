@@ -34,7 +34,6 @@ from localegop.strategies import FieldLearner, GradientField
 
 MEMORY = "2.4GB"  # of each worker: what is more goes to disk
 DIMENSION = 10
-NOISE = 0.1
 HEAD = "| what | measured | bar | met |\n|---|---|---|---|"
 
 
@@ -60,19 +59,18 @@ class Table:
         print(f"<!-- {fact} {model.choice_} -->", flush=True)
 
 
-def rows(seed, count, dimension, noise):
-    """Points and labels; noise in units of the labels' standard deviation."""
+def rows(seed, count, dimension):
     polynomial = make_helix(2, dimension, random_state=0, return_bunch=True).polynomial
-    X, y = make_helix(count, dimension, noise=noise, polynomial=polynomial, random_state=seed)
+    X, y = make_helix(count, dimension, polynomial=polynomial, random_state=seed)
     return np.column_stack([X, y])
 
 
-def helix(n, block=25_000, first_seed=1, noise=0.0):
+def helix(n, block=25_000, first_seed=1):
     """Lazy rows, made on the workers; the same for any n up to the last block."""
     counts = [min(block, n - start) for start in range(0, n, block)]
     shapes = [(count, DIMENSION + 1) for count in counts]
     blocks = [
-        da.from_delayed(delayed(rows)(first_seed + i, shape[0], DIMENSION, noise), shape, float)
+        da.from_delayed(delayed(rows)(first_seed + i, shape[0], DIMENSION), shape, float)
         for i, shape in enumerate(shapes)
     ]
     table = da.concatenate(blocks)
@@ -80,7 +78,7 @@ def helix(n, block=25_000, first_seed=1, noise=0.0):
 
 
 def queries(count=2000):
-    table = rows(10**6, count, DIMENSION, 0.0)
+    table = rows(10**6, count, DIMENSION)
     return table[:, :-1], table[:, -1]
 
 
@@ -230,16 +228,13 @@ def gone(table, sizes):
 
 
 def million(table, sizes):
-    """A million rows: memory of workers, time per point against a tenth of them, and test errors.
-
-    Labels have noise: without it errors come down to rounding.
-    """
+    """A million rows: memory of workers, time per point against a tenth of them, and test errors."""
     large = sizes.many or 1_000_000
     asked, truth = queries(5_000)
     per_row, memory, spread = {}, {}, {}
     for n, count in ((large // 100, 2), (large // 10, 2), (large, 16)):
         with workers(2) as client:
-            X, y = helix(n, noise=NOISE)
+            X, y = helix(n)
             model = DaskLocalEGOPRegressor(n_partitions=count, client=client, verbose=1)
             seconds, _ = timed(lambda m=model, a=X, b=y: m.fit(a, b))
             per_row[n], memory[n] = seconds / n, peak(client)
@@ -254,7 +249,7 @@ def million(table, sizes):
     table.add(f"time per point, {large:,} rows against {large // 10:,}", ratio, 1.5, " x")
     inside = {}
     for n in (large // 100, large // 30, large // 10):
-        model = LocalEGOPRegressor().fit(*da.compute(*helix(n, noise=NOISE)))
+        model = LocalEGOPRegressor().fit(*da.compute(*helix(n)))
         inside[n] = error(model.predict(asked), truth)
     slopes = [slope(errors) for errors in (inside, spread)]
     print(f"<!-- one process {inside}, slope {slopes[0]:.3f}; cluster {spread}, slope {slopes[1]:.3f} -->")
