@@ -85,7 +85,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         a ``degree`` is given. The query strategy knows polynomials only.
     max_neighbors : int or None, default=1000
         A center looks at its nearest this many points only, which makes its cost independent of n. None
-        is exact.
+        is exact. No fit averages the noise of more labels than this: where rows are very many and labels
+        noisy, a larger number lowers the error, at a cost that grows with it.
     outputs : {"shared", "separate"}, default="shared"
         With several outputs, one metric for all of them (from the sum of their AGOPs) or one for each.
     missing : {"error", "drop"}, default="error"
