@@ -52,9 +52,7 @@ class Table:
 
     def fit(self, n, workers, model, seconds, memory):
         count = model._models[0].data.source.n_partitions
-        planned = plan(n, DIMENSION, workers, 1e15, n_partitions=count, show=False)
-        fact = {"n": n, "D": DIMENSION, "workers": workers, "partitions": count, "seconds": seconds}
-        fact |= {"memory": memory, "planned_seconds": planned.fit_seconds, "planned_memory": planned.needed}
+        fact = {"n": n, "workers": workers, "partitions": count, "seconds": seconds, "memory": memory}
         self.fits.append(fact)
         print(f"<!-- {fact} {model.choice_} -->", flush=True)
 
@@ -304,10 +302,11 @@ def measured(content):
     lines += ["| rows | workers | partitions | fit, measured | planned | memory, measured | planned |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for fit in content["fits"]:
+        n, count = fit["n"], fit["partitions"]
+        planned = plan(n, DIMENSION, fit["workers"], 1e15, n_partitions=count, show=False)
         lines.append(
-            f"| {fit['n']:,} | {fit['workers']} | {fit['partitions']} | {fit['seconds'] / 60:.3g} min | "
-            f"{fit['planned_seconds'] / 60:.3g} min | {fit['memory']:.3g} GB | "
-            f"{fit['planned_memory'] / 1e9:.3g} GB |"
+            f"| {n:,} | {fit['workers']} | {count} | {fit['seconds'] / 60:.3g} min | "
+            f"{planned.fit_seconds / 60:.3g} min | {fit['memory']:.3g} GB | {planned.needed / 1e9:.3g} GB |"
         )
     return "\n".join(lines)
 
