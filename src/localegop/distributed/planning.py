@@ -20,8 +20,8 @@ ROWS = 50_000  # of a partition, where nothing else is said,
 MOST = 1000  # unless there would be more partitions than this: each is many tasks
 
 # Seconds of one thread, on a processor with AVX2: factor, power of D, power of max_neighbors.
-PASS = (0.27e-6, 0.95, 0.57)  # one pass over one point: local fit, or average of gradients
-SEARCH = (16e-6, 0.45, 0.40)  # its neighbors
+PASS = (0.21e-6, 0.80, 0.64)  # one pass over one point: local fit, or average of gradients
+SEARCH = (13e-6, 0.70, 0.27)  # its neighbors
 TASK = 2e-3  # of the scheduler, for one task
 QUERY_PASSES = 2.0  # final fit, in passes
 ROUNDS = 8  # of trials for axes, at most
