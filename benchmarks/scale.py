@@ -19,6 +19,7 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+from bars import HEAD, Table
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
@@ -34,21 +35,14 @@ from localegop.strategies import FieldLearner, GradientField
 
 MEMORY = "2.4GB"  # of each worker: what is more goes to disk
 DIMENSION = 10
-HEAD = "| what | measured | bar | met |\n|---|---|---|---|"
 
 
-class Table:
-    """Rows of (what, measured, bar), printed as they come, and facts about fits."""
+class ScaleTable(Table):
+    """Rows against their bars, and facts about fits."""
 
     def __init__(self):
-        self.rows, self.fits = [], []
-
-    def add(self, what, measured, bar, unit="", at_least=False):
-        good = measured >= bar if at_least else measured <= bar
-        sign = ">=" if at_least else "<="
-        line = f"| {what} | {measured:.3g}{unit} | {sign} {bar:g}{unit} | {'yes' if good else 'NO'} |"
-        self.rows.append({"what": what, "measured": measured, "bar": bar, "met": bool(good), "line": line})
-        print(line, flush=True)
+        super().__init__()
+        self.fits = []
 
     def fit(self, n, workers, model, seconds, memory):
         count = model._models[0].data.source.n_partitions
@@ -354,7 +348,7 @@ def main():
     if arguments.tables is not None:
         write_tables(arguments.tables)
         return
-    table = Table()
+    table = ScaleTable()
     print(HEAD, flush=True)
     for name in arguments.only:
         PARTS[name](table, arguments)
