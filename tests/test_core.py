@@ -33,6 +33,7 @@ def run(X, y, queries, metrics, kernel=0, **changed):
         "targets": np.full((len(queries), 1), 40.0 + X.shape[1]),
         "scales": None,
         "keep": True,
+        "kept_targets": None,
         "degree": 1,
         "bends": [0],
         "ridges": [RIDGE],
@@ -113,7 +114,8 @@ def test_averages_over_neighborhoods():
     X, y, queries, metrics = problem(3)
     hoods = run(X, y, queries, metrics)[0]
     gradients = RNG.normal(size=(len(X), 2, 3))
-    outer, means = hoods.outer_products(gradients, 2), hoods.means(X, 2)
+    outer, means = np.empty((len(queries), 3, 3)), hoods.means(X, 2)
+    hoods.outer_products(gradients, outer, 2)
     for i in range(len(queries)):
         indices, weights = hoods.neighbors(i)
         assert weights.sum() == pytest.approx(1.0)
@@ -148,3 +150,63 @@ def test_shapes_are_checked():
         run(X, y, queries, metrics, targets=None)
     with pytest.raises(ValueError, match="more bends than dimensions"):
         run(X, y, queries, metrics, bends=[4])
+
+
+def test_neighborhoods_of_another_size_are_those_that_this_size_alone_would_give():
+    X, y, queries, metrics = problem(4)
+    wide = np.linspace(90.0, 120.0, 5)
+    both = run(X, y, queries, metrics, kept_targets=wide)
+    alone = run(X, y, queries, metrics, targets=wide[:, None])
+    assert np.array_equal(both[3], run(X, y, queries, metrics)[3])
+    for name in ("scale", "effective_size"):
+        assert np.array_equal(getattr(both[0], name), getattr(alone[0], name))
+    assert np.array_equal(alone[0].scale, alone[1][:, 0])
+    assert np.array_equal(alone[0].effective_size, alone[2][:, 0])
+    for i in range(5):
+        for ours, theirs in zip(both[0].neighbors(i), alone[0].neighbors(i), strict=True):
+            assert np.array_equal(ours, theirs)
+
+
+def nearest_by_sorting(X, center, count):
+    squared = np.sum((X - center) ** 2, axis=1)
+    return np.sort(np.argsort(squared, kind="stable")[:count])
+
+
+def far_first(n):
+    """Points near the origin but for those that a first guess of distances is made from."""
+    X = RNG.normal(size=(n, 3))
+    X[::16] += 100.0
+    return X
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pytest.param(RNG.normal(size=(5000, 17)), id="normal"),
+        pytest.param(RNG.integers(0, 3, size=(3000, 4)).astype(float), id="many ties"),
+        pytest.param(np.zeros((700, 2)), id="all equal"),
+        pytest.param(far_first(4000), id="first guess too low or too high"),
+        pytest.param(np.sort(RNG.normal(size=(4000, 1)), axis=0), id="sorted"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2, 40, 600])
+def test_nearest_by_all_distances(X, count):
+    centers = np.concatenate([X[:5], X[16:17], RNG.normal(size=(34, X.shape[1]))])
+    points = _core.Points(X, X[:, :1].copy(), np.ones(len(X)))
+    found, again = (np.empty((len(centers), count), dtype=np.int32) for _ in range(2))
+    _core.nearest(points, centers, found, 1)
+    _core.nearest(points, centers, again, 2)
+    assert np.array_equal(found, again)
+    for i, center in enumerate(centers):
+        assert found[i].tolist() == nearest_by_sorting(X, center, count).tolist()
+
+
+def test_all_points_are_nearest_if_all_are_wanted():
+    X = RNG.normal(size=(50, 2))
+    found = np.empty((3, 50), dtype=np.int32)
+    _core.nearest(_core.Points(X, X[:, :1].copy(), np.ones(50)), X[:3].copy(), found, 1)
+    assert np.array_equal(found, np.tile(np.arange(50), (3, 1)))
+    with pytest.raises(ValueError, match="columns"):
+        _core.nearest(
+            _core.Points(X, X[:, :1].copy(), np.ones(50)), X[:3].copy(), np.empty((3, 51), np.int32), 1
+        )

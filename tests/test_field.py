@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from localegop import local_regression, strategies
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 from localegop.local_regression import Candidates, LocalData
@@ -131,3 +132,25 @@ def test_of_equally_far_points_the_first_are_looked_at():
         for i, center in enumerate(grid):
             order = np.argsort(np.sum((grid - center) ** 2, axis=1), kind="stable")
             assert lists[i : i + 1].indices.tolist() == np.sort(order[:count]).tolist()
+
+
+def test_candidates_do_not_depend_on_the_way_they_are_found(monkeypatch):
+    data = field_of(Rules(Geometric(), 0.6, 0.2, None), max_neighbors=7).data
+    by_tree = data.candidates(np.ascontiguousarray(QUERIES))
+    monkeypatch.setattr(local_regression, "TREE_DIMENSION", 2)
+    by_distances = data.candidates(np.ascontiguousarray(QUERIES))
+    assert np.array_equal(by_tree.indices, by_distances.indices)
+
+
+@pytest.mark.parametrize("schedule", [Geometric(), EffectiveSampleSize(12.0, 6.0)])
+def test_kept_neighborhoods_change_nothing(monkeypatch, schedule):
+    def learned():
+        field = field_of(Rules(schedule, 0.6, 0.2, None), max_neighbors=30)
+        return field, field.learn(3, field.data.own_candidates(), SILENT)
+
+    kept, shapes = learned()
+    monkeypatch.setattr(strategies, "KEPT_BYTES", 0.0)
+    fresh, same = learned()
+    assert np.array_equal(shapes, same)
+    for ours, theirs in zip(kept.gradients, fresh.gradients, strict=True):
+        assert np.array_equal(ours, theirs)

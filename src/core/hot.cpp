@@ -85,17 +85,27 @@ inline __attribute__((always_inline)) Vec square_root(Vec x) {
     return root;
 }
 
+// One past the last column in which some row of the factor is not zero: early for a diagonal one.
+template <int kRows>
+inline size_t end_of_rows(const double* factor, size_t first, size_t dim) {
+    for (size_t end = dim; end > first; --end)
+        for (int r = 0; r < kRows; ++r)
+            if (factor[r * dim + end - 1] != 0.0) return end;
+    return first;
+}
+
 template <int kRows>
 inline __attribute__((always_inline)) void project(const double* columns, size_t stride, size_t count,
                                                    const double* factor, size_t first, size_t dim,
                                                    double* squared) {
     const bool fresh = first == 0;
+    const size_t end = end_of_rows<kRows>(factor, first, dim);
     for (size_t k = 0; k < count; k += 2 * kWidth) {
         const bool both = k + kWidth < count;
         const size_t next = both ? k + kWidth : k;
         Vec low[kRows], high[kRows];
         for (int r = 0; r < kRows; ++r) low[r] = high[r] = Vec{};
-        for (size_t a = first; a < dim; ++a) {  // zeros before
+        for (size_t a = first; a < end; ++a) {  // zeros elsewhere
             const Vec x = load(columns + a * stride + k), z = load(columns + a * stride + next);
             for (int r = 0; r < kRows; ++r) {
                 const Vec f = spread(factor[r * dim + a]);
@@ -237,6 +247,22 @@ void squared_differences(const double* columns, size_t stride, size_t count, con
             sum += d * d;
         }
         store(squared + k, sum);
+    }
+}
+
+void squared_distances(const double* columns, size_t stride, size_t count, const double* centers,
+                       size_t rank, double* squared) {
+    for (size_t k = 0; k < padded(count); k += kWidth) {
+        Vec sum[kCenters];
+        for (size_t c = 0; c < kCenters; ++c) sum[c] = Vec{};
+        for (size_t r = 0; r < rank; ++r) {
+            const Vec x = load(columns + r * stride + k);
+            for (size_t c = 0; c < kCenters; ++c) {
+                const Vec d = x - centers[r * kCenters + c];
+                sum[c] += d * d;
+            }
+        }
+        for (size_t c = 0; c < kCenters; ++c) store(squared + c * stride + k, sum[c]);
     }
 }
 
@@ -405,7 +431,7 @@ void solve(const double* factor, size_t size, double* x) {
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
 const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
     LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky,
+    squared_distances, centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky,
     solve};
 
 }  // namespace localegop

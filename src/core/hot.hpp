@@ -19,6 +19,8 @@ struct KernelSums {
     double first, second, first_slope, second_slope;
 };
 
+constexpr std::size_t kCenters = 4;  // whose distances are computed together
+
 struct HotLoops {
     const char* name;
     // squared[k] = sum_r (sum_a factor[r][a] columns[a][k])^2, factor is (rank x dim), upper triangular.
@@ -34,6 +36,10 @@ struct HotLoops {
     // squared[k] = sum_r (columns[r][k] - center[r * stride])^2; may write up to the padded count.
     void (*squared_differences)(const double* columns, std::size_t stride, std::size_t count,
                                 const double* center, std::size_t rank, double* squared);
+    // squared[c][k] = sum_r (columns[r][k] - centers[r][c])^2 for kCenters centers (rank x kCenters); rows of
+    // `squared` are a stride apart, and may be written up to the padded count.
+    void (*squared_distances)(const double* columns, std::size_t stride, std::size_t count,
+                              const double* centers, std::size_t rank, double* squared);
     // out[k] = roots[k] * (column[k] - mean); zero beyond count, up to the padded count.
     void (*centered)(const double* column, const double* roots, std::size_t count, double mean,
                      double* out);

@@ -13,6 +13,7 @@
 
 #include "hot.hpp"
 #include "kriging.hpp"
+#include "nearest.hpp"
 #include "neighborhoods.hpp"
 #include "points.hpp"
 #include "sampled.hpp"
@@ -25,6 +26,8 @@ namespace {
 
 template <class T, int N>
 using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Filled = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;  // given to be filled
 using Out = nb::ndarray<nb::numpy, double>;
 
 // A new array that Python owns, filled by `data`.
@@ -95,15 +98,15 @@ struct Neighborhoods {
     std::shared_ptr<const Points> points;
     std::vector<Neighbors> kept;
 
-    Out outer_products(In<double, 3> gradients, int threads) const {
+    void outer_products(In<double, 3> gradients, Filled<double, 3> out, int threads) const {
         require(gradients.shape(0) == points->n && gradients.shape(2) == points->dim,
                 "gradients must be (points, outputs, dimensions)");
-        Fresh out({kept.size(), points->dim, points->dim});
+        require(out.shape(0) == kept.size() && out.shape(1) == points->dim && out.shape(2) == points->dim,
+                "out must be (centers, dimensions, dimensions)");
         without_gil([&] {
-            return average_outer_products(*points, kept, gradients.data(), gradients.shape(1), out.data,
+            return average_outer_products(*points, kept, gradients.data(), gradients.shape(1), out.data(),
                                           threads, signal_arrived);
         });
-        return out.array();
     }
 
     Out means(In<double, 2> values, int threads) const {
@@ -112,6 +115,15 @@ struct Neighborhoods {
         without_gil([&] {
             return average(kept, values.data(), values.shape(1), out.data, threads, signal_arrived);
         });
+        return out.array();
+    }
+
+    Out scale() const { return of_each(&Neighbors::scale); }
+    Out effective_size() const { return of_each(&Neighbors::effective_size); }
+
+    Out of_each(double Neighbors::*number) const {
+        Fresh out({kept.size()});
+        for (std::size_t i = 0; i < kept.size(); ++i) out.data[i] = kept[i].*number;
         return out.array();
     }
 
@@ -161,8 +173,9 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
                          std::optional<In<std::int32_t, 1>> indices,
                          std::optional<In<std::int64_t, 1>> left_out,
                          std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
-                         bool keep, int degree, std::vector<std::size_t> bends,
-                         std::vector<double> ridges, bool gradients, bool variances, int threads) {
+                         bool keep, std::optional<In<double, 1>> kept_targets, int degree,
+                         std::vector<std::size_t> bends, std::vector<double> ridges, bool gradients,
+                         bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets || scales, "either targets or scales must be given");
@@ -175,7 +188,9 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     batch.sizes = sizes;
     if (targets) batch.targets = targets->data();
     if (scales) batch.scales = scales->data();
+    require(!kept_targets || kept_targets->shape(0) == count, "kept_targets must match the centers");
     batch.keep = keep;
+    if (keep && kept_targets) batch.kept_targets = kept_targets->data();
     batch.degree = degree;
     batch.bends = bends;
     batch.ridges = ridges;
@@ -260,6 +275,18 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<dou
                           out_scales.array(), sizes.array());
 }
 
+// Fills out (centers x wanted) with numbers of the nearest points, in rising order.
+void nearest_points(const Points& points, In<double, 2> centers, Filled<std::int32_t, 2> out,
+                    int threads) {
+    require(centers.shape(1) == points.dim, "centers must have as many features as points");
+    require(out.shape(0) == centers.shape(0), "out must have one row per center");
+    require(out.shape(1) > 0 && out.shape(1) <= points.n, "out must have 1 .. n columns");
+    without_gil([&] {
+        return nearest(points, centers.data(), centers.shape(0), out.shape(1), out.data(), threads,
+                       signal_arrived);
+    });
+}
+
 }  // namespace
 }  // namespace localegop
 
@@ -276,13 +303,15 @@ NB_MODULE(_core, m) {
     nb::class_<Rule>(m, "Rule", "Kernel and tolerances that cut neighborhoods out of the data.")
         .def(nb::new_(&make_rule), "kernel"_a, "cutoff"_a, "tolerance"_a, "profile"_a.none());
     nb::class_<Neighborhoods>(m, "Neighborhoods", "Weights of the neighbors of a batch of centers.")
-        .def("outer_products", &Neighborhoods::outer_products, "gradients"_a, "threads"_a)
+        .def("outer_products", &Neighborhoods::outer_products, "gradients"_a, "out"_a, "threads"_a)
         .def("means", &Neighborhoods::means, "values"_a, "threads"_a)
         .def("neighbors", &Neighborhoods::neighbors, "center"_a)
+        .def_prop_ro("scale", &Neighborhoods::scale, nb::rv_policy::move)
+        .def_prop_ro("effective_size", &Neighborhoods::effective_size, nb::rv_policy::move)
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
     m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
-          "scales"_a.none(), "keep"_a, "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
+          "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
           "threads"_a);
     m.def("krige", &krige_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
@@ -290,6 +319,7 @@ NB_MODULE(_core, m) {
     m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
+    m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {
               Fresh out({columns.shape(0), columns.shape(0)});

@@ -47,6 +47,21 @@ class Neighborhood {
         nearest_ = *std::min_element(squared_.begin(), squared_.begin() + count_);
     }
 
+    // Weighing drops points; what was measured can be remembered and had again.
+    void remember() {
+        measured_.count = count_;
+        measured_.indices.assign(indices_.begin(), indices_.begin() + count_);
+        measured_.squared.assign(squared_.begin(), squared_.begin() + count_);
+        measured_.share.assign(share_.begin(), share_.begin() + count_);
+    }
+    void restore() {
+        count_ = measured_.count;
+        std::copy(measured_.indices.begin(), measured_.indices.end(), indices_.begin());
+        std::copy(measured_.squared.begin(), measured_.squared.end(), squared_.begin());
+        std::copy(measured_.share.begin(), measured_.share.end(), share_.begin());
+        pad();
+    }
+
     // Scale s for which the weights kernel(s u) have effective size `target`; `guess` <= 0 if none.
     double match(double target, double guess) {
         const double typical = typical_distance();
@@ -184,9 +199,16 @@ class Neighborhood {
         for (std::size_t k = 0; k < count_; ++k) weights_[k] /= first;
     }
 
+    struct Measured {
+        std::size_t count = 0;
+        std::vector<std::int32_t> indices;
+        std::vector<double> squared, share;
+    };
+
     const Points& points_;
     const Rule& rule_;
     const HotLoops& hot_;
+    Measured measured_;
     std::size_t count_ = 0, rank_ = 0;
     double nearest_ = 0.0, effective_size_ = 0.0;
     std::vector<std::int32_t> indices_;

@@ -15,6 +15,7 @@ namespace localegop {
 
 // Weights of one center's neighbors, kept for averages to come.
 struct Neighbors {
+    double scale = 0.0, effective_size = 0.0;
     std::vector<std::int32_t> indices;
     std::vector<double> weights;
 };
@@ -30,7 +31,8 @@ struct Batch {
     std::size_t sizes = 1;
     const double* targets = nullptr;  // count x sizes effective sizes, falling, or
     const double* scales = nullptr;   // count x sizes scales, rising (with targets: first guesses)
-    bool keep = false;
+    bool keep = false;                     // the neighborhood of the last size, or
+    const double* kept_targets = nullptr;  // count, with keep: one of this size
     int degree = -1;  // -1: no fits
     std::vector<std::size_t> bends;
     std::vector<double> ridges;
@@ -64,6 +66,7 @@ class BatchWorker {
         const std::size_t dim = points_.dim;
         const double* center = batch_.centers + i * dim;
         measure(hood_, points_, batch_, i);
+        if (batch_.kept_targets) hood_.remember();
         if (batch_.degree > 0) fit_.set_metric(batch_.metrics + i * dim * dim);
         for (std::size_t s = 0; s < batch_.sizes; ++s) {
             // Sizes fall, so what counts at one size is among what counted at the size before.
@@ -75,12 +78,23 @@ class BatchWorker {
             out_.effective_sizes[at] = hood_.effective_size();
             if (batch_.degree >= 0) fit_all(center, at);
         }
-        if (!batch_.keep) return;
-        kept_[i].indices.assign(hood_.indices(), hood_.indices() + hood_.count());
-        kept_[i].weights.assign(hood_.weights(), hood_.weights() + hood_.count());
+        if (batch_.keep) keep(i);
     }
 
   private:
+    void keep(std::size_t i) {
+        Neighbors& kept = kept_[i];
+        kept.scale = out_.scales[(i + 1) * batch_.sizes - 1];
+        if (batch_.kept_targets) {
+            hood_.restore();
+            kept.scale = hood_.match(batch_.kept_targets[i], 0.0);
+            hood_.weigh(kept.scale);
+        }
+        kept.effective_size = hood_.effective_size();
+        kept.indices.assign(hood_.indices(), hood_.indices() + hood_.count());
+        kept.weights.assign(hood_.weights(), hood_.weights() + hood_.count());
+    }
+
     void fit_all(const double* center, std::size_t at) {
         const std::size_t dim = points_.dim, outputs = points_.outputs;
         fit_.accumulate(center, hood_.indices(), hood_.weights(), hood_.count());

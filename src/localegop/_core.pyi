@@ -17,7 +17,9 @@ class Rule:
 
 class Neighborhoods:
     nbytes: int
-    def outer_products(self, gradients: Array, threads: int) -> Array: ...
+    scale: Array
+    effective_size: Array
+    def outer_products(self, gradients: Array, out: Array, threads: int) -> None: ...
     def means(self, values: Array, threads: int) -> Array: ...
     def neighbors(self, center: int) -> tuple[NDArray[np.int32], Array]: ...
 
@@ -32,6 +34,7 @@ def localize(
     targets: Array | None,
     scales: Array | None,
     keep: bool,
+    kept_targets: Array | None,
     degree: int,
     bends: Sequence[int],
     ridges: Sequence[float],
@@ -71,4 +74,5 @@ def sampled_steps(
     ridge: float,
     threads: int,
 ) -> tuple[Array, Array, Array, Array, Array, Array]: ...
+def nearest(points: Points, centers: Array, out: NDArray[np.int32], threads: int) -> None: ...
 def gram(columns: Array) -> Array: ...

@@ -29,6 +29,8 @@ from localegop.uncertainty import Calibration, expected_deviation, noise_varianc
 
 Array = NDArray[np.float64]
 
+FIRST_STEPS = 2  # of the first attempt, which is there to find better axes
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -65,12 +67,12 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
-    first = _attempt_in_axes(base, whole, axes, progress)
+    first = _attempt_in_axes(base, whole, axes, progress, FIRST_STEPS)
     agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
     first = replace(first, folds=[])  # they have served, and hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
-    return [first, _attempt_in_axes(base, whole, axes, progress)]
+    return [first, _attempt_in_axes(base, whole, axes, progress, max(_menu(base).steps))]
 
 
 def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:
@@ -99,12 +101,13 @@ def _attempt(model: Model, progress: Progress) -> Attempt:
     return Attempt(replace(model, choice=_final_choice(model, choice, tested, progress)), tested)
 
 
-def _attempt_in_axes(base: Model, whole: Array, axes: list[Array], progress: Progress) -> Attempt:
-    """Choose with each fold in its own axes, for a model in axes found with all points."""
-    model, settings = base.in_axes(whole), base.settings
-    choice, tested = choose(
-        base.data, model.rules, _menu(model), settings.ridges, _folds(base), progress, axes
-    )
+def _attempt_in_axes(
+    base: Model, whole: Array, axes: list[Array], progress: Progress, most: int
+) -> Attempt:
+    """Choose among so many steps with each fold in its own axes, for a model in axes of all points."""
+    model, ridges = base.in_axes(whole), base.settings.ridges
+    menu = _menu(model).up_to(most)
+    choice, tested = choose(base.data, model.rules, menu, ridges, _folds(base), progress, axes)
     return Attempt(replace(model, choice=_final_choice(model, choice, tested, progress)), tested)
 
 
@@ -158,9 +161,11 @@ def _menu(model: Model) -> Menu:
 def _work(model: Model) -> float:
     """Count passes over one point, about."""
     menu, n = _menu(model), model.data.n
-    attempts = 2.0 if _starts_from_slopes(model) else 1.0
-    work: float = attempts * cost(n, menu) + 2.0 * (max(menu.steps) + 1.0) * n
-    return work + attempts * (kriging.work(n, menu.steps) if _may_krige(model.settings) else 0.0)
+    menus = [menu.up_to(FIRST_STEPS), menu] if _starts_from_slopes(model) else [menu]
+    work: float = sum(cost(n, each) for each in menus) + 2.0 * (max(menu.steps) + 1.0) * n
+    if _may_krige(model.settings):
+        work += sum(kriging.work(n, each.steps) for each in menus)
+    return work
 
 
 def _folds(model: Model) -> list[NDArray[np.intp]]:

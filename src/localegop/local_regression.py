@@ -25,7 +25,8 @@ KERNEL_IDS = ("gaussian", "epanechnikov", "biweight", "triweight", "laplace", "s
 FIELD_CUTOFF = 1e-6
 QUERY_CUTOFF = 1e-12
 TOLERANCE = 1e-12  # share of a metric's trace that its factor may leave out
-CHUNK_BYTES = 64e6  # memory for the metrics and fits of one chunk of centers
+TREE_DIMENSION = 15  # beyond, a search by tree looks at nearly all points, and all distances are faster
+CHUNK_BYTES = 16e6  # memory for the metrics and fits of one chunk of centers: malloc reuses as much
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class LocalData:
             TOLERANCE,
             None if named else kernel,
         )
-        self._search: Any = None
+        self._tree: Any = None
         self._ball: NearestNeighbors | None = None
         self._own: Candidates | None = None
 
@@ -171,9 +172,7 @@ class LocalData:
         if self.limit is None and self.radius is None:
             return None
         if self.radius is None and self.limit is not None:
-            found = np.empty((len(centers), self.limit), dtype=np.int32)
-            for rows in self.chunks(len(centers), 16 * self.limit):
-                found[rows] = np.sort(self._nearest(centers[rows], self.limit), axis=1)
+            found = self._nearest(centers, self.limit)
             start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)
             return Candidates(start, found.ravel())
         lists: list[NDArray[np.int32]] = []
@@ -191,31 +190,27 @@ class LocalData:
         """Free the memory of :meth:`own_candidates`."""
         self._own = None
 
-    def _nearest(self, centers: Array, count: int) -> NDArray[np.intp]:
-        """Find the nearest points: by a tree, or by all distances where n and D are large."""
-        if self._search is None:
-            by_tree = self.dimension <= 15 or self.n <= 50_000
-            self._search = (
-                cKDTree(self.rows, leafsize=32)
-                if by_tree
-                else NearestNeighbors(algorithm="brute", n_jobs=self.threads).fit(self.rows)
-            )
-        if isinstance(self._search, cKDTree):
-            found = self._nearest_in_tree(centers, count)
-        else:
-            found = self._search.kneighbors(centers, count, return_distance=False)
-        return np.asarray(found)
+    def _nearest(self, centers: Array, count: int) -> NDArray[np.int32]:
+        """Numbers (q, count) of the nearest points, in rising order; of equally far ones the first."""
+        found = np.empty((len(centers), count), dtype=np.int32)
+        if self.dimension > TREE_DIMENSION:
+            _core.nearest(self._points, np.ascontiguousarray(centers), found, self.threads)
+            return found
+        for rows in self.chunks(len(centers), 16 * count):
+            found[rows] = np.sort(self._nearest_in_tree(centers[rows], count), axis=1)
+        return found
 
     def _nearest_in_tree(self, centers: Array, count: int) -> NDArray[np.intp]:
-        """Find the nearest points; of equally far ones the first, whatever the tree looks like."""
+        if self._tree is None:
+            self._tree = cKDTree(self.rows, leafsize=32)
         wanted = np.arange(1, min(count + 1, self.n) + 1)
-        distances, found = self._search.query(centers, wanted, workers=self.threads)
+        distances, found = self._tree.query(centers, wanted, workers=self.threads)
         tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
         for i in np.flatnonzero(tied):
             far, near, more = distances[i], found[i], count + 1
             while far[-1] == distances[i, -1] and more < self.n:
                 more = min(2 * more, self.n)
-                far, near = self._search.query(centers[i], np.arange(1, more + 1))
+                far, near = self._tree.query(centers[i], np.arange(1, more + 1))
             found[i, :count] = near[np.lexsort((near, far))[:count]]
         return np.asarray(found[:, :count])
 
@@ -240,17 +235,16 @@ class LocalData:
         lists = [candidates.indices[a:b] for a, b in pairwise(candidates.start)]
         short = [i for i, found in enumerate(lists) if len(found) < 2]
         for i in short:
-            nearest = self._nearest(centers[i : i + 1], min(self.n, self.dimension + 2))[0]
-            lists[i] = np.sort(nearest).astype(np.int32)
+            lists[i] = self._nearest(centers[i : i + 1], min(self.n, self.dimension + 2))[0]
         return _listed(lists) if short else candidates
 
     def lonely(self, centers: Array) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""
         if self.radius is None:
             return np.zeros(len(centers), dtype=bool)
-        second = self.rows[self._nearest(centers, min(2, self.n))[:, -1]]
-        far: NDArray[np.bool_] = np.sqrt(np.sum((second - centers) ** 2, axis=1)) > self.radius
-        return far
+        two = self.rows[self._nearest(centers, min(2, self.n))]
+        far: Array = np.sqrt(np.max(np.sum((two - centers[:, None]) ** 2, axis=2), axis=1))
+        return far > self.radius
 
     def chunks(self, count: int, bytes_each: float) -> Iterator[slice]:
         """Slices of centers small enough for the memory budget."""
@@ -286,6 +280,7 @@ class LocalData:
         gradients: bool = False,
         variances: bool = False,
         keep: bool = False,
+        kept_sizes: Array | None = None,
     ) -> LocalBatch:
         """Neighborhoods of effective sizes ``sizes`` (falling) or scales ``scales``, and fits in them.
 
@@ -304,7 +299,9 @@ class LocalData:
             Numbers of leading directions whose products with all features join the linear terms.
         ridges : sequence of float
         gradients, variances, keep : bool
-            What to return beyond values.
+            What to return beyond values; ``keep`` means the neighborhoods of the last size.
+        kept_sizes : ndarray of shape (q,) or None
+            With ``keep``, effective sizes of other neighborhoods to keep instead.
         """
         hoods, scale, size, value, gradient, variance = _core.localize(
             *self._around(centers, metrics, candidates),
@@ -312,6 +309,7 @@ class LocalData:
             None if sizes is None else np.ascontiguousarray(sizes, dtype=float),
             None if scales is None else np.ascontiguousarray(scales, dtype=float),
             keep,
+            kept_sizes,
             degree,
             list(bends),
             [float(r) for r in ridges],

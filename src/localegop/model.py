@@ -217,7 +217,9 @@ class Model:
         error = near.means(squares, threads)[:, 0]
         agop = np.zeros((len(centers), 0, 0))
         if full:
-            agop = units.metrics(near.outer_products(self.after.gradients, threads)) * units.label_unit
+            agop = np.empty_like(place.shape)
+            near.outer_products(self.after.gradients, agop, threads)
+            agop = units.metrics(agop) * units.label_unit
         return Around(noise, error, factor, agop)
 
     def _status(self, centers: Array, reach: Array, around: Around | None) -> NDArray[np.int64]:

@@ -89,19 +89,22 @@ class Rules:
             raise ValueError(f"schedule must return positive finite bandwidths, but step {t} has {h}")
         return 1.0 / h
 
-    def next_shape(self, t: int, step: Step, previous_agop: Array | None) -> Array:
-        """Shape of the step after step t.
+    def next_shape(
+        self, t: int, step: Step, previous_agop: Array | None, out: Array | None = None
+    ) -> Array:
+        """Shape of the step after step t, put into ``out``, which may be the AGOP itself.
 
         With bandwidths it is the paper's: the newest AGOP mixed with the one before. With effective sizes,
         which shrink little between steps, that mixture would swing with period two or three; there the
         newest AGOP is mixed with the metric that found it, which has the swing's fixed point in its middle
         (as in the Babylonian square root). The first AGOP is taken alone.
         """
-        if t == 0:
-            return unit_trace(step.agop)
-        shapes = np.empty_like(step.shape)
+        shapes = np.empty_like(step.shape) if out is None else out
         for first in range(0, len(shapes), BLOCK):  # in blocks, to need no further arrays of this size
             rows = slice(first, first + BLOCK)
+            if t == 0:
+                shapes[rows] = unit_trace(step.agop[rows])
+                continue
             if previous_agop is None:
                 newest, other = unit_trace(step.agop[rows]), step.shape[rows]
             else:
@@ -178,18 +181,24 @@ class Recursion:
 
     def advance(self) -> Step:
         """Take one step and move on to the next shape."""
-        step = self.strategy.step(self.t, *self.setting())
+        step = self.step()
         self.move(step)
         return step
+
+    def step(self) -> Step:
+        """Take one step."""
+        return self.strategy.step(self.t, *self.setting())
 
     def setting(self) -> tuple[Array, Array | None, Array | None]:
         """Shapes to work in at this step, and their effective sizes or their scales."""
         return _setting(self.strategy, self.rules, self.t, self.shape, self.reachable)
 
-    def move(self, step: Step) -> None:
-        """Move on to the next shape."""
-        shape = self.rules.next_shape(self.t, step, self.stage.previous_agop)
-        self.stage = Stage(self.t + 1, shape, None if self.rules.by_size else step.agop)
+    def move(self, step: Step, *, reuse: bool = False) -> None:
+        """Move on to the next shape; with ``reuse``, the memory of the AGOP may be taken for it."""
+        by_size = self.rules.by_size
+        out = step.agop if reuse and by_size else None
+        shape = self.rules.next_shape(self.t, step, self.stage.previous_agop, out)
+        self.stage = Stage(self.t + 1, shape, None if by_size else step.agop)
 
 
 def _setting(

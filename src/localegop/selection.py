@@ -82,6 +82,10 @@ class Menu:
         """Whether there is only one choice."""
         return max(self.counts) == 1
 
+    def up_to(self, step: int) -> Menu:
+        """Menu with none but the first steps."""
+        return replace(self, steps=tuple(t for t in self.steps if t <= step))
+
     def only(self) -> Choice:
         """Return the choice where there is nothing to choose by."""
         size = None if self.sizes is None else self.sizes[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._core import Neighborhoods
 from localegop.local_regression import Candidates, Lists, LocalData
 from localegop.progress import Progress
 from localegop.recursion import Recursion, Rules, Step
@@ -17,6 +19,7 @@ Array = NDArray[np.float64]
 # AGOPs are averaged over neighborhoods this many times the size of those the gradients are fitted in: a
 # gradient field turns slowly, and the average of few gradients is noisy.
 AGOP_WIDENING = 3.0
+KEPT_BYTES = 200e6  # neighborhoods of all points are kept between fits and averages if they take no more
 
 
 @dataclass
@@ -53,7 +56,7 @@ class GradientField:
         recursion = Recursion(learner, self.rules, data.n, data.dimension, data.reachable)
         for t in range(n_iter):
             if onward or t < n_iter - 1:
-                recursion.advance()
+                recursion.move(recursion.step(), reuse=True)
             else:
                 learner.learn(t, *recursion.setting())
         return recursion.shape
@@ -69,30 +72,39 @@ class GradientField:
         return Recursion(follower, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
 
-def averaged(
+def widened(data: LocalData, size: Array) -> Array:
+    """Effective sizes that AGOPs are averaged over where gradients are fitted with these."""
+    return np.minimum(AGOP_WIDENING * size, max(0.5 * data.reachable, 1.0))
+
+
+def surroundings(
     data: LocalData,
-    gradients: Array,
     centers: Array,
     shape: Array,
     size: Array | None,
     scale: Array | None,
     candidates: Candidates | None,
     left_out: NDArray[np.int64] | None,
-) -> Step:
-    """AGOP of gradients (n, K, D) at all points of the data around each center."""
-    if size is not None:
-        size = np.minimum(AGOP_WIDENING * size, max(0.5 * data.reachable, 1.0))[:, None]
-    batch = data.localize(
+) -> Neighborhoods:
+    """Neighborhoods that AGOPs are averaged over, of effective sizes for ``size`` or as scaled."""
+    return data.localize(
         centers,
         shape,
         candidates,
-        sizes=size,
+        sizes=None if size is None else widened(data, size)[:, None],
         scales=None if scale is None else scale[:, None],
         left_out=left_out,
         keep=True,
-    )
-    agop = batch.neighborhoods.outer_products(gradients, data.threads)
-    return Step(shape, batch.scale[:, 0], batch.effective_size[:, 0], agop)
+    ).neighborhoods
+
+
+def averaged(
+    data: LocalData, gradients: Array, shape: Array, around: Neighborhoods, agop: Array | None = None
+) -> Step:
+    """AGOP of gradients (n, K, D) at all points of the data in each neighborhood, put into ``agop``."""
+    agop = np.empty_like(shape) if agop is None else agop
+    around.outer_products(gradients, agop, data.threads)
+    return Step(shape, around.scale, around.effective_size, agop)
 
 
 @dataclass
@@ -106,10 +118,9 @@ class FieldFollower:
 
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
         """See :class:`localegop.recursion.Strategy`."""
-        field = self.field
-        return averaged(
-            field.data, field.gradients[t], self.centers, shape, size, scale, self.candidates, self.left_out
-        )
+        data = self.field.data
+        around = surroundings(data, self.centers, shape, size, scale, self.candidates, self.left_out)
+        return averaged(data, self.field.gradients[t], shape, around)
 
     def match(self, shape: Array, size: Array) -> Array:
         """See :class:`localegop.recursion.Strategy`."""
@@ -136,26 +147,38 @@ class FieldLearner:
     candidates: Lists | None
     progress: Progress
 
+    def __post_init__(self) -> None:
+        self._kept: list[tuple[slice, Neighborhoods]] = []
+
     def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
         """See :class:`localegop.recursion.Strategy`."""
-        self.learn(t, shape, size, scale)
+        keep = 12 * self.field.data.reachable * len(self.own) <= KEPT_BYTES
+        self.learn(t, shape, size, scale, keep=keep)
         return self.averages(self.field.gradients[t], shape, size, scale)
 
-    def learn(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> None:
+    def learn(
+        self, t: int, shape: Array, size: Array | None, scale: Array | None, *, keep: bool = False
+    ) -> None:
         """Store the gradients of step t, where all points are learned at."""
         learned = self.field
         del learned.gradients[t:], learned.loo_errors[t:]
-        gradients, errors = self.leave_one_out(shape, size, scale)
+        gradients, errors = self.leave_one_out(shape, size, scale, keep=keep)
         best = best_ridge([self.error_sums(errors)])
         learned.gradients.append(np.ascontiguousarray(gradients[best]))
         learned.loo_errors.append(np.ascontiguousarray(errors[best, :, None]))
 
-    def leave_one_out(self, shape: Array, size: Array | None, scale: Array | None) -> tuple[Array, Array]:
-        """Gradients (ridge, m, K, D) without each point's own label, and squared errors (ridge, m)."""
+    def leave_one_out(
+        self, shape: Array, size: Array | None, scale: Array | None, *, keep: bool = False
+    ) -> tuple[Array, Array]:
+        """Gradients (ridge, m, K, D) without each point's own label, and squared errors (ridge, m).
+
+        With ``keep``, the neighborhoods for :meth:`averages` are made from the same distances.
+        """
         data, ridges = self.field.data, self.field.ridges
         outputs = data.labels.shape[1]
         gradients = np.empty((len(ridges), len(self.own), outputs, data.dimension))
         errors = np.empty((len(ridges), len(self.own)))
+        self._kept = []
         each = 8 * data.dimension * (data.dimension + outputs * len(ridges))
         for rows in data.chunks(len(self.own), each):
             here = self.own[rows]
@@ -169,7 +192,11 @@ class FieldLearner:
                 degree=1,
                 ridges=ridges,
                 gradients=True,
+                keep=keep,
+                kept_sizes=None if size is None else widened(data, size[rows]),
             )
+            if keep:
+                self._kept.append((rows, batch.neighborhoods))
             gradients[:, rows] = batch.gradient[:, 0, 0].swapaxes(0, 1)
             residual = data.labels[here, None] - batch.value[:, 0, 0]
             errors[:, rows] = np.mean(residual**2, axis=2).T
@@ -184,21 +211,35 @@ class FieldLearner:
         """AGOPs of gradients (n, K, D) at all points of the data, around those to learn at."""
         data, m = self.field.data, len(self.own)
         found, effective, agop = np.empty(m), np.empty(m), np.empty_like(shape)
-        for rows in data.chunks(m, 8 * data.dimension**2 + 12 * data.reachable):
-            here = self.own[rows]
-            part = averaged(
-                data,
-                gradients,
-                data.rows[here],
-                shape[rows],
-                None if size is None else size[rows],
-                None if scale is None else scale[rows],
-                None if self.candidates is None else self.candidates[rows],
-                here,
-            )
-            found[rows], effective[rows], agop[rows] = part.scale, part.effective_size, part.agop
+        for rows, around in self._surroundings(shape, size, scale):
+            part = averaged(data, gradients, shape[rows], around, agop[rows])
+            found[rows], effective[rows] = part.scale, part.effective_size
             self.progress.advance(rows.stop - rows.start)
         return Step(shape, found, effective, agop)
+
+    def _surroundings(
+        self, shape: Array, size: Array | None, scale: Array | None
+    ) -> Iterator[tuple[slice, Neighborhoods]]:
+        """Neighborhoods to average in, a part of the points at a time: those kept, or new ones."""
+        if self._kept:
+            while self._kept:
+                yield self._kept.pop(0)
+            return
+        data = self.field.data
+        for rows in data.chunks(len(self.own), 8 * data.dimension**2 + 12 * data.reachable):
+            here = self.own[rows]
+            yield (
+                rows,
+                surroundings(
+                    data,
+                    data.rows[here],
+                    shape[rows],
+                    None if size is None else size[rows],
+                    None if scale is None else scale[rows],
+                    None if self.candidates is None else self.candidates[rows],
+                    here,
+                ),
+            )
 
     def match(self, shape: Array, size: Array) -> Array:
         """See :class:`localegop.recursion.Strategy`."""

@@ -186,7 +186,7 @@ def next_stage(
     learner = here.learner(rules, ridges)
     recursion = _recursion(here, learner, rules, half.stage)
     gradients = here.whole(own["gradients"], borrowed)
-    recursion.move(learner.averages(gradients, *recursion.setting()))
+    recursion.move(learner.averages(gradients, *recursion.setting()), reuse=True)
     return recursion.stage
 
 

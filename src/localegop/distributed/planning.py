@@ -13,6 +13,7 @@ from typing import Any
 from dask.utils import parse_bytes
 
 from localegop.distributed.shuffling import shuffle_tasks
+from localegop.fitting import FIRST_STEPS
 from localegop.selection import N_FOLDS, n_folds
 from localegop.setup import RIDGES
 
@@ -149,10 +150,12 @@ def plan(
     borrowed = _borrowed(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
     steps = model._settings().schedule_for(D)[1]
     slopes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    folds = n_folds(n) * (2 if slopes else 1) if n >= 2 * N_FOLDS else 0
+    attempts = [min(FIRST_STEPS, steps), steps] if slopes else [steps]
+    attempts = attempts * n_folds(n) if n >= 2 * N_FOLDS else []
+    folds = len(attempts)
     each = -(-count // workers)
     held = _held(n / count, each, borrowed, D, n_outputs, k, steps, model.ridge == "loo")
-    passes, searches = folds * max(2 * steps - 1, 0) + 2 * steps + 2, folds + 1
+    passes, searches = sum(max(2 * t - 1, 0) for t in attempts) + 2 * steps + 2, folds + 1
     busy = min(count, workers * threads)
     rounds = -(-count // busy) * busy / count  # the last round of partitions may leave threads idle
     tasks = TASK * _tasks(count, folds, steps, ROUNDS * n_folds(n) if slopes else 0)
