@@ -16,7 +16,7 @@ from localegop.selection import sizes_for
 
 Array = NDArray[np.float64]
 
-CENTERS = 1000  # about as many points are tried
+CENTERS = 500  # about as many points are tried
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""Ablation of the defaults: what another setting would do to the error, on rows that no test ever sees.
+
+For every data set of ``peers.py`` a quarter of the training rows is held out; the model is fitted to the
+others with its defaults and with one of them changed. The table shows the error with the change over that
+without it: the geometric mean over sets and splits, the best and the worst set. Run with
+``python benchmarks/defaults.py [--rows N] [--seeds S] [--datasets ...] [--variants ...] [--json FILE]``;
+tables and molecules are read from LOCALEGOP_DATA.
+"""
+
+import argparse
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from comparison.datasets import DATASETS, split
+
+from localegop import LocalEGOPRegressor, kriging, slopes, strategies, trial
+from localegop.schedules import EffectiveSampleSize
+
+SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
+
+# What is changed: parameters of the estimator, and constants of modules.
+VARIANTS = {
+    "final='linear'": ({"final": "linear"}, {}),
+    "final='kriging'": ({"final": "kriging"}, {}),
+    "degree=0": ({"degree": 0}, {}),
+    "degree=1": ({"degree": 1}, {}),
+    "degree=2": ({"degree": 2}, {}),
+    "n_iter=0": ({"n_iter": 0}, {}),
+    "n_iter=2": ({"n_iter": 2}, {}),
+    "n_iter=8": ({"n_iter": 8}, {}),
+    "schedule from 400": ({"schedule": EffectiveSampleSize(400.0, 40.0, 4)}, {}),
+    "schedule to 20": ({"schedule": EffectiveSampleSize(200.0, 20.0, 4)}, {}),
+    "schedule to 80": ({"schedule": EffectiveSampleSize(200.0, 80.0, 4)}, {}),
+    "momentum=0.3": ({"momentum": 0.3}, {}),
+    "momentum=0.7": ({"momentum": 0.7}, {}),
+    "momentum=1": ({"momentum": 1.0}, {}),
+    "ridge=1e-6": ({"ridge": 1e-6}, {}),
+    "ridge=1e-2": ({"ridge": 1e-2}, {}),
+    "max_neighbors=300": ({"max_neighbors": 300}, {}),
+    "max_neighbors=None": ({"max_neighbors": None}, {}),
+    "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
+    "initial_metric='identity'": ({"initial_metric": "identity"}, {}),
+    "AGOPs over as many points as fits": ({}, {(strategies, "AGOP_WIDENING"): 1.0}),
+    "AGOPs over six times the points": ({}, {(strategies, "AGOP_WIDENING"): 6.0}),
+    "1,000 points for axes and units": ({}, {(trial, "CENTERS"): 1000}),
+    "axes kept down to 0.2 of the longest": ({}, {(slopes, "KEPT_SCALE"): 0.2}),
+    "kriging of 100 points": ({}, {(kriging, "MOST"): 100}),
+    "kriging of 400 points": ({}, {(kriging, "MOST"): 400}),
+    "kriging with lengths to 16": ({}, {(kriging, "LENGTHS"): (1.0, 2.0, 4.0, 8.0, 16.0)}),
+    "kriging with lengths from 0.5": ({}, {(kriging, "LENGTHS"): (0.5, 1.0, 2.0, 4.0, 8.0)}),
+    "kriging with ridges to 1": ({}, {(kriging, "RIDGES"): (*kriging.RIDGES, 1.0)}),
+    "kriging if better at all": ({}, {(kriging, "GAIN"): 1.0}),
+}
+
+
+def held_out_quarter(name, rows, seed):
+    """Points and labels to fit, and others to test at: all of them training rows of the benchmark."""
+    dataset = DATASETS[name]
+    all_rows = split(dataset, max(dataset.full.train), dataset.full.test, seed)
+    X, y = all_rows.X[:rows], all_rows.y[:rows]
+    cut = len(y) // 4
+    return X[cut:], y[cut:], X[:cut], y[:cut]
+
+
+def error(parts, parameters, constants):
+    """Mean squared error at held-out rows over the variance of the labels."""
+    X, y, X_out, y_out = parts
+    with ExitStack() as stack:
+        for (module, name), value in constants.items():
+            stack.enter_context(patch.object(module, name, value))
+        model = LocalEGOPRegressor(n_jobs=1, **parameters).fit(X, y)
+    return float(np.mean((model.predict(X_out) - y_out) ** 2) / np.var(y_out))
+
+
+def measured(name, rows, seed, variants):
+    """Errors by variant; the defaults are called ''."""
+    parts = held_out_quarter(name, rows, seed)
+    return {"": error(parts, {}, {})} | {each: error(parts, *VARIANTS[each]) for each in variants}
+
+
+def table(found, variants):
+    """Markdown: one row a variant, from {(set, seed): errors}."""
+    lines = ["| change | error, mean | best set | worst set |", "|---|---|---|---|"]
+    sets = sorted({name for name, _ in found})
+    for each in variants:
+        logs = {
+            name: np.mean([np.log(e[each] / e[""]) for (s, _), e in found.items() if s == name])
+            for name in sets
+        }
+        best, worst = min(logs, key=logs.get), max(logs, key=logs.get)
+        shown = [f"{np.exp(logs[name]):.2f} x ({DATASETS[name].label})" for name in (best, worst)]
+        lines.append(f"| {each} | {np.exp(np.mean(list(logs.values()))):.3f} x | {shown[0]} | {shown[1]} |")
+    return "\n".join(lines)
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    available = [name for name, each in DATASETS.items() if name not in SKIPPED and not each.missing]
+    parser.add_argument("--rows", type=int, default=800, help="of each set, a quarter of them held out")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=available)
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--json", type=Path, help="write all errors to this file")
+    given = parser.parse_args()
+    found = {}
+    for name in given.datasets:
+        for seed in range(given.seeds):
+            begun = time.perf_counter()
+            found[name, seed] = measured(name, given.rows, seed, given.variants)
+            print(f"{name}, split {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
+            if given.json:
+                records = [{"dataset": s, "seed": k, "errors": e} for (s, k), e in found.items()]
+                given.json.write_text(json.dumps(records, indent=1))
+    print()
+    print(table(found, given.variants))
+
+
+if __name__ == "__main__":
+    main()
