@@ -3,14 +3,16 @@
 For every data set of ``peers.py`` a quarter of the training rows is held out; the model is fitted to the
 others with its defaults and with one of them changed. The table shows the error with the change over that
 without it: the geometric mean over sets and splits, the best and the worst set. Run with
-``python benchmarks/defaults.py [--rows N] [--seeds S] [--datasets ...] [--variants ...] [--json FILE]``;
-tables and molecules are read from LOCALEGOP_DATA.
+``python benchmarks/defaults.py [--rows N] [--seeds S] [--datasets ...] [--variants ...]``; tables and
+molecules are read from LOCALEGOP_DATA. ``--json FILE`` keeps all errors, and a second run goes on
+from there; ``--page FILE`` writes docs/defaults.md.
 """
 
 import argparse
 import json
 import time
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,6 +23,17 @@ from localegop import LocalEGOPRegressor, kriging, slopes, strategies, trial
 from localegop.schedules import EffectiveSampleSize
 
 SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
+
+PAGE = """# Why these defaults
+
+What another setting would do to the error. A quarter of {rows:,} training rows of each set of the
+[benchmark](benchmarks.md) was held out (test rows are never used here), the model fitted to the others
+with its defaults and with one thing changed, on {seeds}. Numbers are errors with the change over errors
+without it: geometric mean over {sets} sets, the set that gains most and the one that loses most. Single
+sets scatter by some percent. Written by `python benchmarks/defaults.py --page docs/defaults.md`.
+
+{table}
+"""
 
 # What is changed: parameters of the estimator, and constants of modules.
 VARIANTS = {
@@ -40,8 +53,8 @@ VARIANTS = {
     "momentum=1": ({"momentum": 1.0}, {}),
     "ridge=1e-6": ({"ridge": 1e-6}, {}),
     "ridge=1e-2": ({"ridge": 1e-2}, {}),
+    "max_neighbors=100": ({"max_neighbors": 100}, {}),
     "max_neighbors=300": ({"max_neighbors": 300}, {}),
-    "max_neighbors=None": ({"max_neighbors": None}, {}),
     "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
     "initial_metric='identity'": ({"initial_metric": "identity"}, {}),
     "AGOPs over as many points as fits": ({}, {(strategies, "AGOP_WIDENING"): 1.0}),
@@ -83,7 +96,7 @@ def measured(name, rows, seed, variants):
 
 
 def table(found, variants):
-    """Markdown: one row a variant, from {(set, seed): errors}."""
+    """Markdown: one row a variant, from errors by set and split."""
     lines = ["| change | error, mean | best set | worst set |", "|---|---|---|---|"]
     sets = sorted({name for name, _ in found})
     for each in variants:
@@ -105,19 +118,29 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=available)
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
-    parser.add_argument("--json", type=Path, help="write all errors to this file")
+    parser.add_argument("--json", type=Path, help="keep all errors in this file")
+    parser.add_argument("--page", type=Path, help="write a page to this file")
     given = parser.parse_args()
     found = {}
-    for name in given.datasets:
-        for seed in range(given.seeds):
-            begun = time.perf_counter()
-            found[name, seed] = measured(name, given.rows, seed, given.variants)
-            print(f"{name}, split {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
-            if given.json:
-                records = [{"dataset": s, "seed": k, "errors": e} for (s, k), e in found.items()]
-                given.json.write_text(json.dumps(records, indent=1))
-    print()
-    print(table(found, given.variants))
+    if given.json and given.json.exists():
+        found = {
+            (each["dataset"], each["seed"]): each["errors"] for each in json.loads(given.json.read_text())
+        }
+    for name, seed in product(given.datasets, range(given.seeds)):
+        if (name, seed) in found:
+            continue
+        begun = time.perf_counter()
+        found[name, seed] = measured(name, given.rows, seed, given.variants)
+        print(f"{name}, split {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
+        if given.json:
+            records = [{"dataset": s, "seed": k, "errors": e} for (s, k), e in found.items()]
+            given.json.write_text(json.dumps(records, indent=1))
+    shown = table(found, given.variants)
+    print(f"\n{shown}")
+    if given.page:
+        seeds = "one split" if given.seeds == 1 else f"{given.seeds} splits"
+        facts = {"rows": given.rows, "seeds": seeds, "sets": len(given.datasets), "table": shown}
+        given.page.write_text(PAGE.format(**facts))
 
 
 if __name__ == "__main__":
