@@ -5,7 +5,7 @@ others with its defaults and with one of them changed. The table shows the error
 without it: the geometric mean over sets and splits, the best and the worst set. Run with
 ``python benchmarks/defaults.py [--rows N] [--seeds S] [--datasets ...] [--variants ...]``; tables and
 molecules are read from LOCALEGOP_DATA. ``--json FILE`` keeps all errors, and a second run goes on
-from there; ``--page FILE`` writes docs/defaults.md.
+from there; ``--page FILE`` writes a page.
 """
 
 import argparse
@@ -30,7 +30,7 @@ What another setting would do to the error. A quarter of {rows:,} training rows 
 [benchmark](benchmarks.md) was held out (test rows are never used here), the model fitted to the others
 with its defaults and with one thing changed, on {seeds}. Numbers are errors with the change over errors
 without it: geometric mean over {sets} sets, the set that gains most and the one that loses most. Single
-sets scatter by some percent. Written by `python benchmarks/defaults.py --page docs/defaults.md`.
+sets scatter by some percent. Written by `python benchmarks/defaults.py --page FILE`.
 
 {table}
 """
