@@ -20,7 +20,7 @@ from localegop.local_regression import Lists, LocalData
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
 from localegop.rows import DistinctRows
-from localegop.selection import N_FOLDS, Choice, Menu, Tested, choose, cost, folds
+from localegop.selection import N_FOLDS, Choice, Menu, Tested, choose, cost, folds, n_folds
 from localegop.setup import Settings, menu_for
 from localegop.slopes import axes_from, extent_in, first_axes, global_agop
 from localegop.strategies import GradientField
@@ -29,7 +29,7 @@ from localegop.uncertainty import Calibration, expected_deviation, noise_varianc
 
 Array = NDArray[np.float64]
 
-FIRST_STEPS = 2  # of the first attempt, which is there to find better axes
+FIRST_STEPS = 2  # of the first attempt where points are many: good axes are found by then
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,22 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     """Start from slopes twice: from first ones in all directions, and from good ones where f varies."""
     if not _starts_from_slopes(base):
         return [_attempt(base, progress)]
-    ridges = base.settings.ridges
+    ridges, most = base.settings.ridges, max(_menu(base).steps)
     parts = [base.data.without(out) for out in _folds(base)]
     extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
-    first = _attempt_in_axes(base, whole, axes, progress, FIRST_STEPS)
+    first = _attempt_in_axes(base, whole, axes, progress, first_steps(base.data.n, most))
     agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
     first = replace(first, folds=[])  # they have served, and hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
-    return [first, _attempt_in_axes(base, whole, axes, progress, max(_menu(base).steps))]
+    return [first, _attempt_in_axes(base, whole, axes, progress, most)]
+
+
+def first_steps(n: int, most: int) -> int:
+    """Return how many of ``most`` steps the first attempt takes: all where n points need several folds."""
+    return min(FIRST_STEPS, most) if n_folds(n) == 1 else most
 
 
 def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:
@@ -161,7 +166,7 @@ def _menu(model: Model) -> Menu:
 def _work(model: Model) -> float:
     """Count passes over one point, about."""
     menu, n = _menu(model), model.data.n
-    menus = [menu.up_to(FIRST_STEPS), menu] if _starts_from_slopes(model) else [menu]
+    menus = [menu.up_to(first_steps(n, max(menu.steps))), menu] if _starts_from_slopes(model) else [menu]
     work: float = sum(cost(n, each) for each in menus) + 2.0 * (max(menu.steps) + 1.0) * n
     if _may_krige(model.settings):
         work += sum(kriging.work(n, each.steps) for each in menus)
