@@ -187,8 +187,10 @@ def test_dimensions_tell_when_the_verdict_hangs_on_the_range():
             )
         )
 
-    settings = {"field": {"sizes": [200, 400, 800, 1600, 3200], "n_test": 9, "slope_from": 200}}
-    parameters = {"dimensions": [4, 6], "replicates": 2, "settings": settings}
+    settings = {
+        "field": {"sizes": [200, 400, 800, 1600, 3200], "n_test": 9, "replicates": 2, "slope_from": 200}
+    }
+    parameters = {"dimensions": [4, 6], "settings": settings}
     tables = {"4": bent(4, -1.0), "6": bent(6, -3.0)}
     (finding,) = dimensions.findings(tables, parameters)
     assert finding.agrees == "in part"
