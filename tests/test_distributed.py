@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localegop import LocalEGOPRegressor
+from localegop import LocalEGOPRegressor, fitting
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -107,10 +107,11 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
     assert same(model.loo_residuals_, plain.loo_residuals_)
 
 
-def test_axes_from_slopes(client):
+def test_axes_from_slopes(client, monkeypatch):
+    monkeypatch.setattr(fitting, "FEW", 40)  # so that the first attempt looks at fewer than the second
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
-    parameters = {"max_neighbors": 60, "n_iter": 1, "ridge": 1e-4, "degree": 1}
+    parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}
     plain = LocalEGOPRegressor(**parameters).fit(wide, y)
     model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(wide, y)
     assert model.choice_ == plain.choice_

@@ -114,6 +114,16 @@ def test_candidates_are_the_nearest_points():
     assert field_of(Rules(Geometric(), 0.6, 0.2, None), max_neighbors=60).data.candidates(QUERIES) is None
 
 
+@pytest.mark.parametrize(("limit", "most", "reachable"), [(20, 10, 10), (10, 20, 10), (None, 30, 30)])
+def test_narrowed_data_look_at_the_nearest_few(limit, most, reachable):
+    data = field_of(Rules(Geometric(), 0.6, 0.2, None), limit).data
+    narrow = data.narrowed(most)
+    assert narrow.reachable == reachable and narrow.n == data.n
+    lists = narrow.candidates(np.ascontiguousarray(QUERIES))
+    distances = squared_distances(X, QUERIES[0], np.eye(3))
+    assert set(lists.indices[: lists.start[1]]) == set(np.argsort(distances)[:reachable])
+
+
 def test_restricted_lists_leave_out_and_renumber():
     lists = Candidates(np.array([0, 3, 5]), np.array([0, 2, 4, 1, 4], dtype=np.int32))
     fewer = lists.restricted(np.array([0, 1]), np.array([0, 3, 4]), 5)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from localegop.fitting import steps_of_first
 from localegop.selection import Menu, bends_for, folds, pick, sizes_for
 
 MENU = Menu(steps=(0, 1), sizes=(60.0, 30.0), degree=1, bends=(0, 1), ridges=(1e-4, 1e-2))
@@ -72,3 +73,11 @@ def test_menus_fit_the_data():
     assert bends_for(1) == (0, 1)
     assert bends_for(5) == (0, 1, 2, 3)
     assert bends_for(50) == (0,)
+
+
+@pytest.mark.parametrize(
+    ("n", "steps", "tested"),
+    [(4999, (0, 1, 2, 3), (0, 1, 2, 3)), (5000, (0, 1, 2, 3), (0, 2)), (5000, (0, 1), (0, 1))],
+)
+def test_first_attempt_is_short_where_points_are_many(n, steps, tested):
+    assert steps_of_first(n, steps) == tested

@@ -29,7 +29,8 @@ from localegop.uncertainty import Calibration, expected_deviation, noise_varianc
 
 Array = NDArray[np.float64]
 
-FIRST_STEPS = 2  # of the first attempt where points are many: good axes are found by then
+SHORT = 2  # steps of a first attempt that is short: good axes are found by then
+FEW = 500  # neighbors that are enough for it
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,30 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     """Start from slopes twice: from first ones in all directions, and from good ones where f varies."""
     if not _starts_from_slopes(base):
         return [_attempt(base, progress)]
-    ridges, most = base.settings.ridges, max(_menu(base).steps)
+    ridges = base.settings.ridges
     parts = [base.data.without(out) for out in _folds(base)]
     extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
     whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
-    first = _attempt_in_axes(base, whole, axes, progress, first_steps(base.data.n, most))
+    steps, n = _menu(base).steps, base.data.n
+    look = replace(base, data=base.data.narrowed(FEW)) if is_short(n) else base
+    first = _attempt_in_axes(look, whole, axes, progress, steps_of_first(n, steps))
     agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
-    first = replace(first, folds=[])  # they have served, and hold much memory
+    first = Attempt(replace(base.in_axes(whole), choice=first.model.choice), [])  # folds hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
-    return [first, _attempt_in_axes(base, whole, axes, progress, most)]
+    return [first, _attempt_in_axes(base, whole, axes, progress, steps)]
 
 
-def first_steps(n: int, most: int) -> int:
-    """Return how many of ``most`` steps the first attempt takes: all where n points need several folds."""
-    return min(FIRST_STEPS, most) if n_folds(n) == 1 else most
+def is_short(n: int) -> bool:
+    """Whether n points are many enough to find axes by a first attempt of few steps and few neighbors."""
+    return n_folds(n) == 1
+
+
+def steps_of_first(n: int, steps: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the steps after which the first attempt is tested, out of all."""
+    last = min(SHORT, max(steps))
+    return tuple(t for t in steps if t in (0, last)) if is_short(n) else steps
 
 
 def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:
@@ -107,11 +116,11 @@ def _attempt(model: Model, progress: Progress) -> Attempt:
 
 
 def _attempt_in_axes(
-    base: Model, whole: Array, axes: list[Array], progress: Progress, most: int
+    base: Model, whole: Array, axes: list[Array], progress: Progress, steps: tuple[int, ...]
 ) -> Attempt:
-    """Choose among so many steps with each fold in its own axes, for a model in axes of all points."""
+    """Choose among steps with each fold in its own axes, for a model in axes of all points."""
     model, ridges = base.in_axes(whole), base.settings.ridges
-    menu = _menu(model).up_to(most)
+    menu = _menu(model).at(steps)
     choice, tested = choose(base.data, model.rules, menu, ridges, _folds(base), progress, axes)
     return Attempt(replace(model, choice=_final_choice(model, choice, tested, progress)), tested)
 
@@ -166,7 +175,7 @@ def _menu(model: Model) -> Menu:
 def _work(model: Model) -> float:
     """Count passes over one point, about."""
     menu, n = _menu(model), model.data.n
-    menus = [menu.up_to(first_steps(n, max(menu.steps))), menu] if _starts_from_slopes(model) else [menu]
+    menus = [menu.at(steps_of_first(n, menu.steps)), menu] if _starts_from_slopes(model) else [menu]
     work: float = sum(cost(n, each) for each in menus) + 2.0 * (max(menu.steps) + 1.0) * n
     if _may_krige(model.settings):
         work += sum(kriging.work(n, each.steps) for each in menus)

@@ -149,13 +149,19 @@ class LocalData:
         """Take the same points in other axes (D, r)."""
         return self._like(turned(self.rows, axes), self.labels, self.share, self.among)
 
-    def _like(self, rows: Array, labels: Array, share: Array, among: int | None) -> LocalData:
+    def narrowed(self, most: int) -> LocalData:
+        """Take the same points, with centers that look at no more than so many."""
+        return self._like(self.rows, self.labels, self.share, self.among, min(most, self.reachable))
+
+    def _like(
+        self, rows: Array, labels: Array, share: Array, among: int | None, limit: int | None = None
+    ) -> LocalData:
         return LocalData(
             np.ascontiguousarray(rows),
             np.ascontiguousarray(labels),
             np.ascontiguousarray(share),
             kernel=self.kernel,
-            max_neighbors=self.limit,
+            max_neighbors=self.limit if limit is None else limit,
             radius=self.radius,
             threads=self.threads,
             cutoff=self.cutoff,

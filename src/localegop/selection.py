@@ -82,9 +82,9 @@ class Menu:
         """Whether there is only one choice."""
         return max(self.counts) == 1
 
-    def up_to(self, step: int) -> Menu:
-        """Menu with none but the first steps."""
-        return replace(self, steps=tuple(t for t in self.steps if t <= step))
+    def at(self, steps: Sequence[int]) -> Menu:
+        """Menu with none but these steps."""
+        return replace(self, steps=tuple(t for t in self.steps if t in steps))
 
     def only(self) -> Choice:
         """Return the choice where there is nothing to choose by."""

@@ -13,7 +13,7 @@ from typing import Any
 from dask.utils import parse_bytes
 
 from localegop.distributed.shuffling import shuffle_tasks
-from localegop.fitting import first_steps
+from localegop.fitting import steps_of_first
 from localegop.selection import N_FOLDS, n_folds
 from localegop.setup import RIDGES
 
@@ -150,7 +150,7 @@ def plan(
     borrowed = _borrowed(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
     steps = model._settings().schedule_for(D)[1]
     slopes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    attempts = [first_steps(n, steps), steps] if slopes else [steps]
+    attempts = [max(steps_of_first(n, tuple(range(steps + 1)))), steps] if slopes else [steps]
     attempts = attempts * n_folds(n) if n >= 2 * N_FOLDS else []
     folds = len(attempts)
     each = -(-count // workers)

@@ -108,6 +108,10 @@ class SpreadData:
         assert self.frame.axes is None
         return replace(self, frame=replace(self.frame, axes=axes), origin=self)
 
+    def narrowed(self, most: int) -> SpreadData:
+        """Take the same points, with centers that look at no more than so many."""
+        return replace(self, options=self.options | {"max_neighbors": min(most, self.reachable)})
+
 
 def local_data(table: Table, among: int, options: dict[str, Any]) -> LocalData:
     """Rows of a table, ready for local fits."""
