@@ -238,6 +238,13 @@ def test_errors_are_means_over_seeds_at_the_largest_size():
     assert np.isnan(found["xrfm"]) and "local_egop" not in found
 
 
+def test_methods_are_compared_on_the_splits_that_all_were_run_on():
+    records = [record("diabetes", "forest", 0.2), record("diabetes", "xrfm", 0.1)]
+    records += [record("diabetes", "xrfm", 0.7, seed=1), record("diabetes", "paper_egop", 0.1, seed=2)]
+    assert summary.common_seeds(records, "diabetes") == {0}
+    assert summary.errors(records, "diabetes") == pytest.approx({"forest": 0.2, "xrfm": 0.1})
+
+
 def test_mean_ranks_are_of_methods_run_on_all_sets():
     records = [record(d, m, e) for d, m, e in (
         ("diabetes", "local_egop", 0.1), ("diabetes", "forest", 0.2), ("diabetes", "xrfm", 0.3),

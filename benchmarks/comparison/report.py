@@ -13,6 +13,7 @@ from .summary import (
     MAIN,
     at_main_size,
     best_peer,
+    common_seeds,
     errors,
     factor,
     main_size,
@@ -47,8 +48,9 @@ python benchmarks/peers.py list  # data sets and methods
 
 All methods get the same training and test rows; test rows take no part in tuning, and the time of tuning is
 counted. Each fit runs in a process of its own, after a small one that is not timed. Errors are mean squared
-errors at test rows over the variance of the labels, averaged over splits; where label noise was added here,
-predictions are compared with the labels before it. Memory is the peak of the process, with imports and
+errors at test rows over the variance of the labels, averaged over the splits that all methods were run on
+(one unless a table says otherwise); where label noise was added here, predictions are compared with the
+labels before it. Memory is the peak of the process, with imports and
 data. A method given more rows than it can handle gets as many as it can, and the table says so. Tables are
 read from the folder `LOCALEGOP_DATA`.
 """
@@ -106,8 +108,8 @@ def text(results, figures):
 def _provenance(results):
     about, records = results.about, results.records()
     seeds = len({r["seed"] for r in records})
-    splits = "one split" if seeds == 1 else f"{seeds} splits"
-    threads = "/".join(sorted({str(r["threads"]) for r in records}))
+    splits = "one split" if seeds == 1 else f"up to {seeds} splits"
+    threads = " or ".join(sorted({str(r["threads"]) for r in records}))
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     return [
         f"The {about['form']} form, {splits}, {len(records)} fits with {threads} threads each on "
@@ -149,7 +151,7 @@ def _error_tables(records):
             continue
         shown = {name: errors(records, name, METHODS) for name in names}
         placed = {name: ranks(records, name) for name in names}
-        head = [f"{DATASETS[n].label} (n={main_size(records, n):,})" for n in names]
+        head = [f"{DATASETS[n].label} (n={main_size(records, n):,}{_splits(records, n)})" for n in names]
         lines += [f"### {group.capitalize()}", "", f"{meaning}.", "", _row(["method", *head])]
         lines += ["|" + "---|" * (1 + len(names))]
         for method in METHODS:
@@ -159,6 +161,11 @@ def _error_tables(records):
         lines.append("")
     lines += ["In parentheses the rank. Our other settings are tested on fewer rows and not ranked.", ""]
     return lines
+
+
+def _splits(records, name):
+    count = len(common_seeds(records, name))
+    return "" if count == 1 else f", {count} splits"
 
 
 def _error(records, name, method, found, placed):

@@ -39,9 +39,20 @@ def mean_over_seeds(records, column, **where):
 
 def errors(records, dataset, methods=RANKED, column="mse_over_variance"):
     """Errors by method at the main size: a failed method has NaN, one that was not run is not there."""
-    own = [r for r in at_main_size(records) if r["dataset"] == dataset]
+    shared = common_seeds(records, dataset)
+    own = [r for r in at_main_size(records) if r["dataset"] == dataset and r["seed"] in shared]
     present = {r["method"] for r in own}
     return {m: mean_over_seeds(own, column, method=m) for m in methods if m in present}
+
+
+def common_seeds(records, dataset):
+    """Seeds of the splits that all ranked methods of a set were run on, at its main size."""
+    by_method = defaultdict(set)
+    for record in at_main_size(records):
+        if record["dataset"] == dataset:
+            by_method[record["method"]].add(record["seed"])
+    ranked = [seeds for method, seeds in by_method.items() if method in RANKED]
+    return set.intersection(*ranked) if ranked else set()
 
 
 def ranks(records, dataset):
