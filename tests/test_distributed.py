@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localegop import LocalEGOPRegressor, fitting
+from localegop import LocalEGOPRegressor, trial
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -108,7 +108,7 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
 
 
 def test_axes_from_slopes(client, monkeypatch):
-    monkeypatch.setattr(fitting, "FEW", 40)  # so that the first attempt looks at fewer than the second
+    monkeypatch.setattr(trial, "FEW", 40)  # so that the first attempt looks at fewer than the second
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
     parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}

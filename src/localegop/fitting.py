@@ -24,13 +24,12 @@ from localegop.selection import N_FOLDS, Choice, Menu, Tested, choose, cost, fol
 from localegop.setup import Settings, menu_for
 from localegop.slopes import axes_from, extent_in, first_axes, global_agop
 from localegop.strategies import GradientField
-from localegop.trial import some_points
+from localegop.trial import glance, some_points
 from localegop.uncertainty import Calibration, expected_deviation, noise_variances
 
 Array = NDArray[np.float64]
 
-SHORT = 2  # steps of a first attempt that is short: good axes are found by then
-FEW = 500  # neighbors that are enough for it
+SHORT = 2  # steps of the first attempt where points are many: good axes are found by then
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,12 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     """Start from slopes twice: from first ones in all directions, and from good ones where f varies."""
     if not _starts_from_slopes(base):
         return [_attempt(base, progress)]
-    ridges = base.settings.ridges
-    parts = [base.data.without(out) for out in _folds(base)]
+    ridges, steps, look = base.settings.ridges, _menu(base).steps, replace(base, data=glance(base.data))
+    parts = [look.data.without(out) for out in _folds(base)]
     extents = [extent_in(part) for part in parts]
     axes = [first_axes(part, ridges) for part in parts]
-    whole = axes[0] if len(axes) == 1 else first_axes(base.data, ridges)
-    steps, n = _menu(base).steps, base.data.n
-    look = replace(base, data=base.data.narrowed(FEW)) if is_short(n) else base
-    first = _attempt_in_axes(look, whole, axes, progress, steps_of_first(n, steps))
+    whole = axes[0] if len(axes) == 1 else first_axes(look.data, ridges)
+    first = _attempt_in_axes(look, whole, axes, progress, steps_of_first(base.data.n, steps))
     agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
     first = Attempt(replace(base.in_axes(whole), choice=first.model.choice), [])  # folds hold much memory
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
@@ -78,15 +75,10 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     return [first, _attempt_in_axes(base, whole, axes, progress, steps)]
 
 
-def is_short(n: int) -> bool:
-    """Whether n points are many enough to find axes by a first attempt of few steps and few neighbors."""
-    return n_folds(n) == 1
-
-
 def steps_of_first(n: int, steps: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps after which the first attempt is tested, out of all."""
+    """Return the steps after which the first attempt is tested: some of all where points are many."""
     last = min(SHORT, max(steps))
-    return tuple(t for t in steps if t in (0, last)) if is_short(n) else steps
+    return tuple(t for t in steps if t in (0, last)) if n_folds(n) == 1 else steps
 
 
 def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:

@@ -15,7 +15,7 @@ from localegop.recursion import Rules
 from localegop.rows import DistinctRows
 from localegop.schedules import EffectiveSampleSize
 from localegop.selection import Choice, Menu, bends_for, sizes_for
-from localegop.trial import isotropic_trial
+from localegop.trial import glance, isotropic_trial
 from localegop.units import Units, feature_units
 
 Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ def initial_units(
         options.append((name, units, in_units(rows, units, settings)))
     if len(options) == 1:
         return options[0]
-    return min(options, key=lambda option: isotropic_trial(option[2], settings.ridges).error)
+    return min(options, key=lambda option: isotropic_trial(glance(option[2]), settings.ridges).error)
 
 
 @singledispatch

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from localegop.local_regression import LocalData
 from localegop.recursion import isotropic
-from localegop.selection import sizes_for
+from localegop.selection import n_folds, sizes_for
 
 Array = NDArray[np.float64]
 
 CENTERS = 500  # about as many points are tried
+FEW = 500  # neighbors of a center that are enough for a first look
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class TrialFits:
     squares: Array
     share: Array
     gradients: Callable[[int, int], Array]
+
+
+def glance(data: LocalData | Any) -> LocalData | Any:
+    """Return the data for a first look: where points are many, with few neighbors."""
+    return data.narrowed(FEW) if n_folds(data.n) == 1 else data
 
 
 def some_points(n: int) -> NDArray[np.int64]:
