@@ -464,7 +464,7 @@ def test_damaged_and_foreign_models_are_refused(run, home, tmp_path):
     "command",
     ["fit new.csv --target y --strategy query -o kept.csv", "predict one.model new.csv -o kept.csv"],
 )
-def test_ctrl_c_leaves_no_half_written_file(run, tmp_path, monkeypatch, command):
+def test_ctrl_c_leaves_no_half_written_file(run, tmp_path, monkeypatch, heed_ctrl_c, command):
     written = []
 
     def interrupt(source, target):
