@@ -81,3 +81,11 @@ def test_menus_fit_the_data():
 )
 def test_first_attempt_is_short_where_points_are_many(n, steps, tested):
     assert steps_of_first(n, steps) == tested
+
+
+@pytest.mark.parametrize(
+    ("degree", "dimension", "left"), [(1, 50, (60.0, 40.0)), (1, 90, (60.0,)), (0, 90, (60.0, 40.0, 15.0))]
+)
+def test_sizes_too_small_for_a_linear_fit_are_not_tried(degree, dimension, left):
+    menu = Menu((0, 1), (60.0, 40.0, 15.0), degree, (0,), (1e-3,))
+    assert menu.fitting(dimension).sizes == left

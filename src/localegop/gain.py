@@ -23,7 +23,7 @@ def isotropic_error(
     data: LocalData, rules: Rules, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
 ) -> float:
     """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit."""
-    menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges)
+    menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges).fitting(data.dimension)
     found = [isotropic_errors(data, rules, menu, held_out) for held_out in held_out_sets]
     errors = np.concatenate([part[0] for part in found], axis=-1)
     return pick(menu, errors, np.concatenate([part[1] for part in found]), data.dimension).error

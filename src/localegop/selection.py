@@ -28,6 +28,7 @@ SIZES = tuple(15.0 * 2**k for k in range(7))  # 15 .. 960
 N_FOLDS = 5
 HELD_OUT = 1000  # points to choose by: fewer folds are learned where fewer hold as many
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
+POINTS_PER_TERM = 0.8  # at least, of the effective size
 STANDARD_ERRORS = 1.0
 
 
@@ -86,6 +87,13 @@ class Menu:
         """Menu with none but these steps."""
         return replace(self, steps=tuple(t for t in self.steps if t in steps))
 
+    def fitting(self, dimension: int) -> Menu:
+        """Menu without the sizes that are too small for linear fits in so many dimensions."""
+        if self.sizes is None or self.degree == 0:
+            return self
+        enough = tuple(size for size in self.sizes if size >= POINTS_PER_TERM * dimension)
+        return replace(self, sizes=enough or (max(self.sizes),))  # then the ridge must do
+
     def only(self) -> Choice:
         """Return the choice where there is nothing to choose by."""
         size = None if self.sizes is None else self.sizes[0]
@@ -131,6 +139,8 @@ def choose(
     """
     if menu.settled or data.n < 2 * N_FOLDS:
         return menu.only(), []
+    dimension = data.dimension if axes is None else max(each.shape[1] for each in axes)
+    menu = menu.fitting(dimension)
     tested = [
         tested_without(
             data, rules, menu, gradient_ridges, held_out, progress, None if axes is None else axes[k]
@@ -139,7 +149,6 @@ def choose(
     ]
     errors = np.concatenate([one.errors for one in tested], axis=-1)
     share = np.concatenate([one.share for one in tested])
-    dimension = max(one.field.data.dimension for one in tested)
     return pick(menu, errors, share, dimension), tested
 
 
@@ -307,7 +316,8 @@ def _allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
     """Which combinations make sense: enough points for the terms, directions only once there are any."""
     sizes = np.full(1, np.inf) if menu.sizes is None else np.array(menu.sizes)
     steps, bends = np.array(menu.steps), np.array(menu.bends)
-    enough = sizes[:, None] >= 0.8 * (1 + bends) * dimension * (menu.degree > 0)
+    terms = (1 + bends) * dimension * (menu.degree > 0)
+    enough = sizes[:, None] >= POINTS_PER_TERM * terms
     if not enough[:, 0].any():
         enough[np.argmax(sizes), 0] = True  # fewer points than terms everywhere: the ridge must do
     directed = (steps[:, None] > 0) | (bends == 0) | (steps.max() == 0)
