@@ -16,6 +16,7 @@ from localegop.distributed.shuffling import shuffle_tasks
 from localegop.fitting import steps_of_first
 from localegop.selection import N_FOLDS, n_folds
 from localegop.setup import RIDGES
+from localegop.trial import FEW
 
 ROWS = 50_000  # of a partition, where nothing else is said,
 MOST = 1000  # unless there would be more partitions than this: each is many tasks
@@ -150,16 +151,18 @@ def plan(
     borrowed = _borrowed(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
     steps = model._settings().schedule_for(D)[1]
     slopes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    attempts = [max(steps_of_first(n, tuple(range(steps + 1)))), steps] if slopes else [steps]
+    look = (max(steps_of_first(n, tuple(range(steps + 1)))), min(k, FEW) if n_folds(n) == 1 else k)
+    attempts = [look, (steps, k)] if slopes else [(steps, k)]  # steps and neighbors
     attempts = attempts * n_folds(n) if n >= 2 * N_FOLDS else []
     folds = len(attempts)
     each = -(-count // workers)
     held = _held(n / count, each, borrowed, D, n_outputs, k, steps, model.ridge == "loo")
-    passes, searches = sum(max(2 * t - 1, 0) for t in attempts) + 2 * steps + 2, folds + 1
+    learning = [(max(2 * t - 1, 0), near) for t, near in attempts] + [(2 * steps + 2, k)]
     busy = min(count, workers * threads)
     rounds = -(-count // busy) * busy / count  # the last round of partitions may leave threads idle
     tasks = TASK * _tasks(count, folds, steps, ROUNDS * n_folds(n) if slopes else 0)
-    work = n * (passes * _cost(PASS, D, k) + searches * _cost(SEARCH, D, k))
+    passes = sum(times * _cost(PASS, D, near) for times, near in learning)
+    work = n * (passes + (folds + 1) * _cost(SEARCH, D, k))
     query = (steps + QUERY_PASSES) * _cost(PASS, D, k) + _cost(SEARCH, D, k)
     found = Plan(
         n, D, workers, threads, size, count, borrowed, held, work / busy * rounds + tasks, tasks,
