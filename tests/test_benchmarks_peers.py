@@ -343,7 +343,8 @@ def test_bars_are_printed_as_they_come(capsys):
 def test_the_report_is_made_from_results(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install 'localegop[plot]'")
     results = runs.Results(tmp_path / "results.json", "full")
-    records = [*made_up(), failed("diabetes", "mlkr"), record("diabetes", "paper_egop", 0.3)]
+    lost = failed("diabetes", "mlkr") | {"traceback": "File /home/somebody"}
+    records = [*made_up(), lost, record("diabetes", "paper_egop", 0.3)]
     results.cells = {f"{i}": each for i, each in enumerate(records)}
     written = report.write_report(results, tmp_path / "docs")
     assert all(path.stat().st_size > 0 for path in written)
@@ -360,6 +361,7 @@ def test_the_report_is_made_from_results(tmp_path):
         assert f"figures/{path.name}" in page
     stored = json.loads((tmp_path / "docs" / "benchmarks.json").read_text())
     assert len(stored["cells"]) == len(records)
+    assert "somebody" not in json.dumps(stored)
 
 
 def test_nothing_is_reported_from_nothing(tmp_path):

@@ -88,9 +88,15 @@ def write_report(results, docs: Path):
     figures = write_figures(results.records(), docs / "figures", "benchmarks_")
     page, data = docs / "benchmarks.md", docs / "benchmarks.json"
     page.write_text(text(results, figures), encoding="utf-8")
-    stored = {"about": results.about, "cells": results.cells}
+    cells = {key: _published(record) for key, record in results.cells.items()}
+    stored = {"about": results.about, "cells": cells}
     data.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return [page, data, *figures.values()]
+
+
+def _published(record):
+    """Record without the traceback, which names folders of the machine."""
+    return {key: value for key, value in record.items() if key != "traceback"}
 
 
 def text(results, figures):
