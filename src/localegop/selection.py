@@ -318,8 +318,7 @@ def _allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
     steps, bends = np.array(menu.steps), np.array(menu.bends)
     terms = (1 + bends) * dimension * (menu.degree > 0)
     enough = sizes[:, None] >= POINTS_PER_TERM * terms
-    if not enough[:, 0].any():
-        enough[np.argmax(sizes), 0] = True  # fewer points than terms everywhere: the ridge must do
+    enough[:, 0] = np.isin(sizes, menu.fitting(dimension).sizes or sizes)
     directed = (steps[:, None] > 0) | (bends == 0) | (steps.max() == 0)
     allowed = enough[None] & directed[:, None]
     return np.repeat(allowed[..., None], len(menu.ridges), axis=-1)

@@ -46,9 +46,15 @@ class TrialFits:
     gradients: Callable[[int, int], Array]
 
 
+def seen_first(n: int, reachable: int) -> int:
+    """How many of the reachable points a center looks at first: few where n points are many."""
+    return min(FEW, reachable) if n_folds(n) == 1 else reachable
+
+
 def glance(data: LocalData | Any) -> LocalData | Any:
-    """Return the data for a first look: where points are many, with few neighbors."""
-    return data.narrowed(FEW) if n_folds(data.n) == 1 else data
+    """Return the data for a first look."""
+    most = seen_first(data.n, data.reachable)
+    return data if most == data.reachable else data.narrowed(most)
 
 
 def some_points(n: int) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from localegop.distributed.shuffling import shuffle_tasks
 from localegop.fitting import steps_of_first
 from localegop.selection import N_FOLDS, n_folds
 from localegop.setup import RIDGES
-from localegop.trial import FEW
+from localegop.trial import seen_first
 
 ROWS = 50_000  # of a partition, where nothing else is said,
 MOST = 1000  # unless there would be more partitions than this: each is many tasks
@@ -151,7 +151,7 @@ def plan(
     borrowed = _borrowed(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
     steps = model._settings().schedule_for(D)[1]
     slopes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    look = (max(steps_of_first(n, tuple(range(steps + 1)))), min(k, FEW) if n_folds(n) == 1 else k)
+    look = (max(steps_of_first(n, tuple(range(steps + 1)))), seen_first(n, k))
     attempts = [look, (steps, k)] if slopes else [(steps, k)]  # steps and neighbors
     attempts = attempts * n_folds(n) if n >= 2 * N_FOLDS else []
     folds = len(attempts)
