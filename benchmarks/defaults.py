@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 from comparison.datasets import DATASETS, split
 
-from localegop import LocalEGOPRegressor, kriging, slopes, strategies, trial
+from localegop import LocalEGOPRegressor, fitting, kriging, slopes, strategies, trial
 from localegop.schedules import EffectiveSampleSize
 
 SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
@@ -66,7 +66,11 @@ VARIANTS = {
     "kriging with lengths to 16": ({}, {(kriging, "LENGTHS"): (1.0, 2.0, 4.0, 8.0, 16.0)}),
     "kriging with lengths from 0.5": ({}, {(kriging, "LENGTHS"): (0.5, 1.0, 2.0, 4.0, 8.0)}),
     "kriging with ridges to 1": ({}, {(kriging, "RIDGES"): (*kriging.RIDGES, 1.0)}),
-    "kriging if better at all": ({}, {(kriging, "GAIN"): 1.0}),
+    "kriging if better at all": ({}, {(fitting, "CLEAR_GAIN"): 1.0}),
+    "kriging always with a trend": ({}, {(kriging, "PRECISE"): np.inf}),
+    "no second look at polynomials": ({}, {(fitting, "refined"): lambda choice, *others: choice}),
+    "never without axes from slopes": ({}, {(fitting, "DOUBTFUL"): 0.0}),
+    "always also without axes from slopes": ({}, {(fitting, "DOUBTFUL"): np.inf}),
 }
 
 

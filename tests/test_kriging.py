@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localegop import LocalEGOPRegressor, kriging
+from localegop import LocalEGOPRegressor, fitting, kriging
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 from localegop.local_regression import LocalData
@@ -28,7 +28,7 @@ def metrics(count, dimension=4):
     return np.einsum("iab,icb->iac", turn, turn)
 
 
-def plain(data, center, at, metric, scale, most, length, ridge, left_out=-1):
+def plain(data, center, at, metric, scale, most, length, ridge, trend, left_out=-1):
     """Value at ``at`` and variance factor, from the nearest points of ``center``."""
     share = data.share - (np.arange(data.n) == left_out)
     listed = np.sort(np.argsort(np.sum((data.rows - center) ** 2, axis=1))[: data.reachable])
@@ -39,9 +39,9 @@ def plain(data, center, at, metric, scale, most, length, ridge, left_out=-1):
     factor = np.linalg.cholesky(scale * metric)
     z, here = (data.rows[near] - center) @ factor, (at - center) @ factor
     gaps = ((z[:, None] - z) ** 2).sum(axis=-1)
-    covariance = np.exp(-gaps / (2 * length**2)) + TREND * (1 + z @ z.T / length**2)
+    covariance = np.exp(-gaps / (2 * length**2)) + TREND * (1 + trend * z @ z.T / length**2)
     to_center = np.exp(-((z - here) ** 2).sum(axis=1) / (2 * length**2)) + TREND * (
-        1 + z @ here / length**2
+        1 + trend * z @ here / length**2
     )
     smoother = np.linalg.solve(covariance + np.diag(ridge / share[near]), to_center)
     weights = share[near] * np.exp(-(z**2).sum(axis=1))
@@ -56,7 +56,8 @@ def plain(data, center, at, metric, scale, most, length, ridge, left_out=-1):
 def test_the_core_agrees_with_plain_linear_algebra(most):
     data, shapes = local_data(), metrics(3)
     centers, left_out = data.rows[[5, 17, 200]], np.array([5, 17, -1])
-    lengths, ridges = (1.0, 1.0, 3.0), (1e-2, 1e-4, 1e-3)
+    lengths, ridges = (1.0, 1.0, 1.0, 3.0), (1e-2, 1e-4, 1e-2, 1e-3)
+    trends = (True, True, False, False)
     scale, size, value, gradient, factor = data.krige(
         centers,
         shapes,
@@ -65,6 +66,7 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
         most=most,
         lengths=lengths,
         ridges=ridges,
+        trends=trends,
         left_out=left_out,
         gradients=True,
         variances=True,
@@ -72,7 +74,7 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
     np.testing.assert_allclose(size, 30.0, rtol=1e-5)  # weights below the cutoff are dropped
     for i, center in enumerate(centers):
         given = (center, shapes[i], scale[i], most)
-        for k, pair in enumerate(zip(lengths, ridges, strict=True)):
+        for k, pair in enumerate(zip(lengths, ridges, trends, strict=True)):
 
             def at(place, given=given, pair=pair, i=i):
                 return plain(data, given[0], place, *given[1:], *pair, left_out=left_out[i])
@@ -87,11 +89,17 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
 
 def test_results_do_not_depend_on_threads_or_company():
     one, two, centers = local_data(threads=1), local_data(threads=2), local_data().rows[:20] + 0.01
-    pairs = {"size": 30.0, "most": 50, "lengths": (1.0, 2.0), "ridges": (1e-3, 1e-3)}
-    together = two.krige(centers, metrics(20), two.candidates(centers), **pairs)[2]
+    fits = {
+        "size": 30.0,
+        "most": 50,
+        "lengths": (1.0, 2.0),
+        "ridges": (1e-3, 1e-3),
+        "trends": (True, False),
+    }
+    together = two.krige(centers, metrics(20), two.candidates(centers), **fits)[2]
     for i in (0, 7, 19):
         lists = one.candidates(centers[i : i + 1])
-        alone = one.krige(centers[i : i + 1], metrics(20)[i : i + 1], lists, **pairs)[2]
+        alone = one.krige(centers[i : i + 1], metrics(20)[i : i + 1], lists, **fits)[2]
         np.testing.assert_array_equal(alone[0], together[i])
 
 
@@ -105,20 +113,52 @@ def test_kriging_wins_where_few_points_meet_a_smooth_function():
     auto = LocalEGOPRegressor().fit(X, y)
     linear = LocalEGOPRegressor(final="linear").fit(X, y)
     assert auto.choice_.length in kriging.LENGTHS and linear.choice_.length is None
-    assert auto.choice_.error < kriging.GAIN * linear.choice_.error
+    assert auto.choice_.error < fitting.CLEAR_GAIN * linear.choice_.error
     errors = [np.mean((model.predict(queries) - truth) ** 2) for model in (auto, linear)]
     assert errors[0] < 0.5 * errors[1]
 
 
 def test_polynomials_stay_unless_kriging_gains_enough(monkeypatch):
     X, y = smooth(150)
-    monkeypatch.setattr(kriging, "GAIN", 1e-6)
+    monkeypatch.setattr(fitting, "CLEAR_GAIN", 1e-6)
+    monkeypatch.setattr(fitting, "better", lambda *choices: False)
     assert LocalEGOPRegressor().fit(X, y).choice_.length is None
     assert LocalEGOPRegressor(final="kriging").fit(X, y).choice_.length is not None
 
 
 def test_a_degree_asks_for_polynomials():
     assert LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.length is None
+
+
+def noisy(n, seed=0):
+    X, y = smooth(n, seed)
+    return X, y + np.random.default_rng(seed + 10).normal(0.0, 0.5, n)
+
+
+def test_noise_is_met_without_a_trend_which_costs_a_slope_for_each_feature(monkeypatch):
+    X, truth = make_helix(1000, 20, random_state=0)
+    y = truth + np.random.default_rng(0).normal(0.0, 0.2 * truth.std(), 1000)
+    model = LocalEGOPRegressor(final="kriging", n_iter=1)
+    errors = []
+    for precise in (kriging.PRECISE, np.inf):
+        monkeypatch.setattr(kriging, "PRECISE", precise)
+        model.fit(X[:700], y[:700])
+        assert model.choice_.trend == (precise == np.inf)
+        errors.append(np.mean((model.predict(X[700:]) - truth[700:]) ** 2))
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_precise_labels_have_a_trend():
+    assert LocalEGOPRegressor(final="kriging").fit(*smooth(300)).choice_.trend
+
+
+def test_processes_with_the_same_covariances_follow_each_other():
+    each = [kriging.Process(1, 2.0, 0.1, True), kriging.Process(0, 2.0, 0.1, False)]
+    each += [kriging.Process(1, 1.0, 0.1, False), kriging.Process(1, 2.0, 1e-3, True)]
+    sorted_ones = kriging.Processes.of(each)
+    assert [one.step for one in sorted_ones.each] == [0, 1, 1, 1]
+    assert sorted_ones.each[2:] == (each[3], each[0])
+    assert sorted_ones.last_step == 1 and len(sorted_ones) == 4
 
 
 def test_few_rows_are_kriged_if_told_to():
@@ -156,8 +196,9 @@ def test_the_query_strategy_has_no_kriging():
         LocalEGOPRegressor("query", final="kriging").fit(*smooth(50))
 
 
-def test_kriging_is_saved(tmp_path):
-    X, y = smooth(150)
+@pytest.mark.parametrize("sample", [smooth, noisy])
+def test_kriging_is_saved(tmp_path, sample):
+    X, y = sample(150)
     model = LocalEGOPRegressor(final="kriging").fit(X, y)
     model.save(tmp_path / "model.npz")
     again = LocalEGOPRegressor.load(tmp_path / "model.npz")

@@ -17,9 +17,9 @@
 namespace localegop {
 
 // Coordinates z are such that squared distances are those of the metric at the scale of the neighborhood.
-// The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2), that
-// of the labels has ridge / share on the diagonal in addition. Only the ratio of the ridge to the first
-// term matters, so labels may have any unit.
+// The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2), without
+// a linear trend its last term is left out; that of the labels has ridge / share on the diagonal in addition.
+// Only the ratio of the ridge to the first term matters, so labels may have any unit.
 class Kriging {
   public:
     static constexpr double kTrend = 10.0;
@@ -52,10 +52,11 @@ class Kriging {
         center_labels(hood);
     }
 
-    // Covariances for a length.
-    void set_length(double length) {
+    // Covariances for a length, with or without a linear trend.
+    void set_length(double length, bool trend) {
         length_ = length;
-        const double per_square = 0.5 / (length * length);
+        trend_ = trend;
+        const double per_square = 0.5 / (length * length), slope = trend ? 2.0 * per_square : 0.0;
         const std::size_t full = padded(count_);
         squared_.assign(full, 0.0);
         row_.resize(full);
@@ -66,7 +67,7 @@ class Kriging {
                 squared_[j] = std::max(norms_[i] + norms_[j] - 2.0 * products[j], 0.0);
             hot_.weights(KernelId::gaussian, squared_.data(), nullptr, i + 1, per_square, 0.0, row_.data());
             for (std::size_t j = 0; j <= i; ++j)
-                covariance_[j * full + i] = row_[j] + kTrend * (1.0 + 2.0 * per_square * products[j]);
+                covariance_[j * full + i] = row_[j] + kTrend * (1.0 + slope * products[j]);
         }
         std::copy(norms_.begin(), norms_.end(), squared_.begin());
         to_center_.resize(full);
@@ -149,13 +150,14 @@ class Kriging {
     // Gradient of output j.
     void slopes(std::size_t j, double* gradient) {
         const std::size_t dim = points_.dim;
+        const double constant = trend_ ? 0.0 : kTrend;
         dual_.assign(labels_.begin() + j * count_, labels_.begin() + (j + 1) * count_);
         hot_.solve(system_.data(), count_, dual_.data());
         std::fill(gradient, gradient + dim, 0.0);
         for (std::size_t r = 0; r < rank_; ++r) {
             double slope = 0.0;
             for (std::size_t k = 0; k < count_; ++k)
-                slope += dual_[k] * to_center_[k] * places_[k * stride_ + r];
+                slope += dual_[k] * (to_center_[k] - constant) * places_[k * stride_ + r];
             slope /= length_ * length_;
             for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[a * rank_ + r];
         }
@@ -165,15 +167,22 @@ class Kriging {
     const HotLoops& hot_;
     std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
     double length_ = 1.0;
+    bool trend_ = true;
     std::vector<std::size_t> chosen_;
     std::vector<double> factor_, places_, norms_, products_, share_, part_, means_, labels_, squared_, row_,
         covariance_, to_center_, system_, smoother_, dual_;
 };
 
-// What to krige: one neighborhood a center, in it one fit for each pair of length and ridge.
+// What to krige: one neighborhood a center, in it one fit for each length, ridge and trend.
 struct KrigingPlan {
     std::size_t most = 0;  // points at each center
     std::vector<double> lengths, ridges;
+    std::vector<bool> trends;
+
+    // Whether fit f has other covariances than the one before.
+    bool changes(std::size_t f) const {
+        return f == 0 || lengths[f] != lengths[f - 1] || trends[f] != trends[f - 1];
+    }
 };
 
 class KrigingWorker {
@@ -193,7 +202,7 @@ class KrigingWorker {
         kriging_.gather(batch_.centers + i * dim, hood_, scale);
         for (std::size_t f = 0; f < fits; ++f) {
             const std::size_t at = i * fits + f;
-            if (f == 0 || plan_.lengths[f] != plan_.lengths[f - 1]) kriging_.set_length(plan_.lengths[f]);
+            if (plan_.changes(f)) kriging_.set_length(plan_.lengths[f], plan_.trends[f]);
             kriging_.solve(plan_.ridges[f], out_.values + at * outputs,
                            out_.gradients ? out_.gradients + at * outputs * dim : nullptr,
                            out_.variance_factors ? out_.variance_factors + at : nullptr);

@@ -54,6 +54,7 @@ def krige(
     most: int,
     lengths: Sequence[float],
     ridges: Sequence[float],
+    trends: Sequence[bool],
     gradients: bool,
     variances: bool,
     threads: int,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop import _core
-from localegop.kriging import MOST
+from localegop import _core, kriging
 from localegop.local_regression import Candidates, LocalData
 from localegop.recursion import Rules
 from localegop.selection import Choice
@@ -92,9 +91,10 @@ def _kriged(
         shapes,
         candidates,
         size=choice.size,
-        most=MOST,
+        most=kriging.MOST,
         lengths=(choice.length,),
         ridges=(choice.ridge,),
+        trends=(choice.trend,),
         left_out=left_out,
         gradients=full,
         variances=spread,

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop import kriging
+from localegop import kriging, refining
 from localegop.final import final_fit
 from localegop.gain import isotropic_error
 from localegop.local_regression import Lists, LocalData
 from localegop.model import Aftermath, Model
 from localegop.progress import Progress
+from localegop.refining import better, refined
 from localegop.rows import DistinctRows
 from localegop.selection import N_FOLDS, Choice, Menu, Tested, choose, cost, folds, n_folds
 from localegop.setup import Settings, menu_for
@@ -29,6 +30,8 @@ from localegop.uncertainty import Calibration, expected_deviation, noise_varianc
 
 Array = NDArray[np.float64]
 
+DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
+CLEAR_GAIN = 0.98  # kriging with this share of the error of a polynomial fit needs no second look
 SHORT = 2  # steps of the first attempt where points are many: good axes are found by then
 
 
@@ -51,11 +54,15 @@ def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     if settings.strategy == "query":
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
-        best = _best(_attempts(model, progress)).model
-        if not np.isnan(best.choice.error):
-            error = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
-            best = replace(best, isotropic_error=error)
-        return learned(best.data, best, progress)
+        best = _best(_attempts(model, progress))
+        if np.isnan(best.error):
+            return learned(best.model.data, best.model, progress)
+        isotropic = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+        if _starts_from_slopes(model) and isotropic < DOUBTFUL * best.error:
+            progress.extend(_work_of_choice(model, [_menu(model)]))
+            best = _best([best, _attempt(model, progress)])
+        model = replace(best.model, isotropic_error=isotropic)
+        return learned(model.data, model, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
@@ -82,15 +89,18 @@ def steps_of_first(n: int, steps: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _final_choice(model: Model, choice: Choice, folds: list[Tested], progress: Progress) -> Choice:
-    """Let kriging compete with the polynomial fit, or replace it, as the settings say."""
-    settings = model.settings
-    if not _may_krige(settings):
-        return choice
-    if settings.final == "kriging":
-        choice = replace(choice, error=np.inf)
-    if not folds:  # too few points to choose by
-        return choice if settings.final == "auto" else kriging.unchosen(choice.step, model.data.reachable)
-    return kriging.chosen(folds, kriging.steps_near(choice.step, _menu(model).steps), choice, progress)
+    """Look again at the chosen polynomial, and let kriging compete with it or replace it, as told."""
+    settings, steps = model.settings, _menu(model).steps
+    only_kriging = settings.final == "kriging"
+    if not folds:  # nothing to choose, or too few points to choose by
+        return kriging.unchosen(choice.step, model.data.reachable) if only_kriging else choice
+    kriged = None
+    if _may_krige(settings):
+        kriged = kriging.chosen(folds, kriging.steps_near(choice.step, steps), progress)
+        if only_kriging or kriged.error <= CLEAR_GAIN * choice.error:
+            return kriged
+    choice = refined(choice, _menu(model), folds, progress)
+    return kriged if kriged is not None and better(kriged, choice, folds, progress) else choice
 
 
 def _may_krige(settings: Settings) -> bool:
@@ -168,9 +178,16 @@ def _work(model: Model) -> float:
     """Count passes over one point, about."""
     menu, n = _menu(model), model.data.n
     menus = [menu.at(steps_of_first(n, menu.steps)), menu] if _starts_from_slopes(model) else [menu]
-    work: float = sum(cost(n, each) for each in menus) + 2.0 * (max(menu.steps) + 1.0) * n
+    learning: float = 2.0 * (max(menu.steps) + 1.0) * n
+    return _work_of_choice(model, menus) + learning
+
+
+def _work_of_choice(model: Model, menus: list[Menu]) -> float:
+    """Count the passes of attempts with these menus, about."""
+    n = model.data.n
+    work: float = sum(cost(n, menu) + refining.work(n) for menu in menus)
     if _may_krige(model.settings):
-        work += sum(kriging.work(n, each.steps) for each in menus)
+        work += sum(kriging.work(n, menu.steps) for menu in menus)
     return work
 
 

@@ -1,22 +1,22 @@
-"""The other final fit: kriging, a small Gaussian process with a linear trend in the learned metric.
+"""The other final fit: kriging, a small Gaussian process in the learned metric.
 
 A linear fit is right where the neighborhood is small against the bends of f. Where data are few, it is not:
 then a process whose covariance falls with the learned distance makes more of the same neighbors. Its
 correlation length and ridge are chosen by errors at held-out points, like everything else: all pairs at
-some of these points first, the few best at all of them.
+some of these points first, the few best at all of them. A linear trend helps where labels are precise, and
+costs a coefficient for each dimension; so where they are not, processes without one compete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop.guests import measured, shapes_by_step
 from localegop.local_regression import Candidates
 from localegop.progress import Progress
 from localegop.selection import HELD_OUT, Choice, Fold, Tested
@@ -27,19 +27,22 @@ Array = NDArray[np.float64]
 SIZE = 60.0  # effective size of the neighborhood whose width is the unit of the lengths
 MOST = 200  # points in a process
 LENGTHS = (1.0, 2.0, 4.0, 8.0)
-RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-SOME = 64  # held-out points at which all pairs are tried
-FINALISTS = 4  # pairs that are tried at all of them
-GAIN = 0.98  # kriging must lower the error of the polynomial fit to this share to replace it
+RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)  # with a trend
+NOISY_RIDGES = (1e-2, 1e-1, 1.0)  # without one
+PRECISE = 1e-3  # errors up to this share of the label variance leave no doubt about a trend
+SOME = 64  # held-out points at which all processes are tried
+SOME_NOISY = 256  # and those without a trend
+FINALISTS = 4  # processes that are tried at all of them
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A step of the recursion with a length and a ridge."""
+class Process:
+    """A step of the recursion, a correlation length, a ridge, and whether there is a linear trend."""
 
     step: int
     length: float
     ridge: float
+    trend: bool
 
 
 def size_for(reachable: int) -> float:
@@ -47,19 +50,29 @@ def size_for(reachable: int) -> float:
     return min(SIZE, max(0.5 * reachable, 1.0))
 
 
-def chosen(folds: Sequence[Tested], steps: Sequence[int], rival: Choice, progress: Progress) -> Choice:
-    """Best kriging at these steps by its error at held-out points; the rival if that is hardly worse."""
-    pairs = [Pair(*each) for each in product(sorted(steps), LENGTHS, RIDGES)]
-    count = sum(len(fold.share) for fold in folds)
-    order = np.argsort(_errors(folds, max(1, count // SOME), pairs, progress), kind="stable")
-    finalists = sorted((pairs[k] for k in order[:FINALISTS]), key=lambda pair: (pair.step, pair.length))
-    errors = _errors(folds, 1, finalists, progress)
-    best = int(np.argmin(errors))
-    if errors[best] > GAIN * rival.error:
-        return rival
-    pair = finalists[best]
-    size = size_for(min(fold.field.data.reachable for fold in folds))
-    return Choice(pair.step, size, 1, 0, pair.ridge, float(errors[best]), pair.length)
+def chosen(folds: Sequence[Tested], steps: Sequence[int], progress: Progress) -> Choice:
+    """Best kriging at these steps, by errors at held-out points."""
+    tried = [Process(*each, True) for each in product(steps, LENGTHS, RIDGES)]
+    best, error = _finalists(tried, SOME, folds, progress)
+    if error > PRECISE:
+        flat = [Process(*each, False) for each in product(steps, LENGTHS, NOISY_RIDGES)]
+        best, _ = _finalists(best + flat, SOME_NOISY, folds, progress)
+    processes = Processes.of(best)
+    errors = processes.mean_errors(folds, progress)
+    k = int(np.argmin(errors))
+    won, size = processes.each[k], size_for(min(fold.field.data.reachable for fold in folds))
+    return Choice(won.step, size, 1, 0, won.ridge, float(errors[k]), won.length, won.trend)
+
+
+def _finalists(
+    tried: Sequence[Process], points: int, folds: Sequence[Tested], progress: Progress
+) -> tuple[list[Process], float]:
+    """Take the best by their errors at about as many of the points held out; the second is the least."""
+    processes = Processes.of(tried)
+    every = max(1, sum(len(fold.share) for fold in folds) // points)
+    errors = processes.mean_errors(folds, progress, every)
+    order = np.argsort(errors, kind="stable")[:FINALISTS]
+    return [processes.each[k] for k in order], float(errors[order[0]])
 
 
 def unchosen(step: int, reachable: int) -> Choice:
@@ -78,61 +91,52 @@ def work(n: int, steps: Sequence[int]) -> float:
     return 2.0 * (min(n, some) + FINALISTS * min(n, HELD_OUT))
 
 
-def _errors(folds: Sequence[Tested], every: int, pairs: Sequence[Pair], progress: Progress) -> Array:
-    """Mean squared errors (pair,) over every so manieth point of all folds."""
-    total, weight = np.zeros(len(pairs)), 0.0
-    for fold in folds:
-        share = fold.share[::every]
-        squares = errors_at_guests(fold.field, fold.guests, every, pairs)
-        total += np.einsum("i,ip->p", share, squares, optimize=False)
-        weight += share.sum()
-        progress.advance(2.0 * squares.size)
-    return total / weight
+@dataclass(frozen=True)
+class Processes:
+    """Squared errors of several processes, in order of steps; see :class:`localegop.guests.Measure`."""
 
+    each: tuple[Process, ...]
 
-@singledispatch
-def errors_at_guests(
-    field: GradientField | Any, guests: Fold | None, every: int, pairs: Sequence[Pair]
-) -> Array:
-    """Squared errors (point, pair) at every so manieth point that the field does not know."""
-    assert guests is not None
-    return squared_errors(field, guests, np.arange(0, len(guests.centers), every), pairs)
+    @classmethod
+    def of(cls, processes: Sequence[Process]) -> Processes:
+        """Sort them, so that those that share covariances follow each other."""
+        return cls(tuple(sorted(processes, key=lambda one: (one.step, one.trend, one.length, one.ridge))))
 
+    def mean_errors(self, folds: Sequence[Tested], progress: Progress, every: int = 1) -> Array:
+        """Mean squared errors (process,) over every so manieth point of all folds."""
+        errors, share = measured(self, folds, progress, every)
+        means: Array = np.einsum("i,ip->p", share, errors, optimize=False) / share.sum()
+        return means
 
-def squared_errors(
-    field: GradientField, guests: Fold, some: NDArray[np.intp], pairs: Sequence[Pair]
-) -> Array:
-    """Squared errors (point, pair), averaged over outputs, at some of the points held out."""
-    data, lists = field.data, guests.center_candidates
-    listed = None if lists is None else lists[: len(guests.centers)]
-    errors = [np.zeros((0, len(pairs)))]
-    for rows in data.chunks(len(some), 8 * data.dimension**2 + 12 * data.reachable):
-        here = some[rows]
-        candidates = None if listed is None else listed.some(here)
-        values = _values(field, guests.centers[here], candidates, pairs)
-        errors.append(np.mean((values - guests.labels[here, None]) ** 2, axis=2))
-    return np.concatenate(errors)
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.each)
 
+    @property
+    def work(self) -> float:
+        """Cost at one point in passes over one, about."""
+        return 2.0 * len(self)
 
-def _values(
-    field: GradientField, centers: Array, candidates: Candidates | None, pairs: Sequence[Pair]
-) -> Array:
-    """Predictions (center, pair, output); pairs come in the order of their steps."""
-    data, last = field.data, max(pair.step for pair in pairs)
-    recursion, values = field.follow(centers, candidates), []
-    for step in range(last + 1):
-        here = [pair for pair in pairs if pair.step == step]
-        if here:
-            found = data.krige(
-                centers,
-                recursion.shape,
-                candidates,
-                size=size_for(data.reachable),
-                most=MOST,
-                lengths=[pair.length for pair in here],
-                ridges=[pair.ridge for pair in here],
-            )
-            values.append(found[2])
-        if step < last:
-            recursion.advance()
-    return np.concatenate(values, axis=1)
+    @property
+    def last_step(self) -> int:
+        """Steps of the recursion that they need."""
+        return max(process.step for process in self.each)
+
+    def at(self, field: GradientField, guests: Fold, candidates: Candidates | None) -> Array:
+        """Squared errors (point, process), averaged over outputs."""
+        data, errors = field.data, []
+        for step, shapes in enumerate(shapes_by_step(field, guests.centers, candidates, self.last_step)):
+            here = [process for process in self.each if process.step == step]
+            if here:
+                _, _, values, _, _ = data.krige(
+                    guests.centers,
+                    shapes,
+                    candidates,
+                    size=size_for(data.reachable),
+                    most=MOST,
+                    lengths=[process.length for process in here],
+                    ridges=[process.ridge for process in here],
+                    trends=[process.trend for process in here],
+                )
+                errors.append(np.mean((values - guests.labels[:, None]) ** 2, axis=2))
+        return np.concatenate(errors, axis=1)

@@ -335,11 +335,12 @@ class LocalData:
         most: int,
         lengths: Sequence[float],
         ridges: Sequence[float],
+        trends: Sequence[bool],
         left_out: NDArray[np.int64] | None = None,
         gradients: bool = False,
         variances: bool = False,
     ) -> tuple[Array, Array, Array, Array, Array]:
-        """Kriging with a linear trend in neighborhoods of an effective size.
+        """Kriging in neighborhoods of an effective size.
 
         Parameters
         ----------
@@ -350,14 +351,16 @@ class LocalData:
         most : int
             Only as many of its heaviest points are used.
         lengths, ridges : sequences of float
-            One fit for each pair: correlation length, and variance of the noise over that of f.
+            Of each fit: correlation length, and variance of the noise over that of f.
+        trends : sequence of bool
+            Whether a fit has a linear trend.
 
         Returns
         -------
         scale, effective_size : ndarrays of shape (q,)
-        value : ndarray of shape (q, pair, K)
-        gradient : ndarray of shape (q, pair, K, D)
-        variance_factor : ndarray of shape (q, pair)
+        value : ndarray of shape (q, fit, K)
+        gradient : ndarray of shape (q, fit, K, D)
+        variance_factor : ndarray of shape (q, fit)
         """
         return _core.krige(
             *self._around(centers, metrics, candidates),
@@ -366,6 +369,7 @@ class LocalData:
             most,
             [float(length) for length in lengths],
             [float(ridge) for ridge in ridges],
+            [bool(trend) for trend in trends],
             gradients,
             variances,
             self.threads,

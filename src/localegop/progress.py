@@ -43,6 +43,10 @@ class Progress:
             self.shown = now
             self._show()
 
+    def extend(self, amount: float) -> None:
+        """Say that this much more is to be done than was expected."""
+        self.total += amount
+
     def _show(self, finished: bool = False) -> None:
         elapsed = time.monotonic() - self.start
         fraction = 1.0 if finished else self.done / self.total

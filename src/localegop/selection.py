@@ -51,6 +51,8 @@ class Choice:
         In units of the label variance; NaN if there was nothing to choose.
     length : float or None
         Correlation length of kriging, in units of the width of the neighborhood; None for a polynomial fit.
+    trend : bool
+        Whether kriging has a linear trend.
     """
 
     step: int
@@ -60,6 +62,7 @@ class Choice:
     ridge: float
     error: float = np.nan
     length: float | None = None
+    trend: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,12 @@ class Menu:
             return self
         enough = tuple(size for size in self.sizes if size >= POINTS_PER_TERM * dimension)
         return replace(self, sizes=enough or (max(self.sizes),))  # then the ridge must do
+
+    def choice(self, at: tuple[int, ...], error: float) -> Choice:
+        """Return the choice at these places of the four lists."""
+        t, s, b, r = at
+        size = None if self.sizes is None else self.sizes[s]
+        return Choice(self.steps[t], size, self.degree, self.bends[b], self.ridges[r], error)
 
     def only(self) -> Choice:
         """Return the choice where there is nothing to choose by."""
@@ -215,6 +224,11 @@ class Fold:
         """The points held out alone, without the long lists of the others."""
         return replace(self, own=self.own[:0], candidates=None)
 
+    def some(self, guests: NDArray[np.intp]) -> Fold:
+        """Fold with some of the points held out, without lists."""
+        some = replace(self.guests, centers=self.centers[guests], labels=self.labels[guests])
+        return replace(some, center_candidates=None)
+
 
 def fold_of(
     data: LocalData,
@@ -297,22 +311,26 @@ def values_by_step(
 
 def pick(menu: Menu, errors: Array, share: Array, dimension: int) -> Choice:
     """Choice of least variance among those within a standard error of the best."""
+    means, close = close_to_best(errors, share, allowed(menu, dimension), STANDARD_ERRORS)
+    candidates = zip(*np.nonzero(close), strict=True)
+    best = min(candidates, key=lambda at: _variance_rank(menu, at, dimension))
+    return menu.choice(best, float(means[best]))
+
+
+def close_to_best(
+    errors: Array, share: Array, allowed: NDArray[np.bool_], standard_errors: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Mean errors (step, size, bends, ridge), and which are hardly larger than the least allowed."""
     share = share / share.sum()
-    mean = errors @ share
-    mean[~_allowed(menu, dimension)] = np.inf
-    best = np.unravel_index(np.argmin(mean), mean.shape)
+    means: Array = errors @ share
+    means[~allowed] = np.inf
+    best = np.unravel_index(np.argmin(means), means.shape)
     gap = errors - errors[best]
     spread = np.sqrt(((gap - (gap @ share)[..., None]) ** 2) @ share / len(share))
-    close = np.isfinite(mean) & (mean - mean[best] <= STANDARD_ERRORS * spread)
-    ranked = sorted(
-        zip(*np.nonzero(close), strict=True), key=lambda at: _variance_rank(menu, at, dimension)
-    )
-    t, s, b, r = ranked[0]
-    size = None if menu.sizes is None else menu.sizes[s]
-    return Choice(menu.steps[t], size, menu.degree, menu.bends[b], menu.ridges[r], float(mean[ranked[0]]))
+    return means, np.isfinite(means) & (means - means[best] <= standard_errors * spread)
 
 
-def _allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
+def allowed(menu: Menu, dimension: int) -> NDArray[np.bool_]:
     """Which combinations make sense: enough points for the terms, directions only once there are any."""
     sizes = np.full(1, np.inf) if menu.sizes is None else np.array(menu.sizes)
     steps, bends = np.array(menu.steps), np.array(menu.bends)

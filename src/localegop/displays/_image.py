@@ -61,9 +61,9 @@ class ImageLocalizationDisplay:
     >>> image = np.tile(np.linspace(0.0, 1.0, 20), (16, 1))  # varies along rows only
     >>> X, y = image_samples(image)
     >>> model = LocalEGOPRegressor(n_iter=2, degree=1).fit(X, y)
-    >>> display = ImageLocalizationDisplay.from_estimator(model, image, [[8, 10]], n_pixels=30)
+    >>> display = ImageLocalizationDisplay.from_estimator(model, image, [[8, 10]], n_pixels=10)
     >>> len(display.pixels[0])
-    30
+    10
     """
 
     ax_: Any

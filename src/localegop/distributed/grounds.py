@@ -16,7 +16,7 @@ from localegop.distributed.spread import Numbers, local_data
 from localegop.distributed.tables import Table, in_order, take
 from localegop.fitting import aftermath, noise_around, refined_gradients
 from localegop.gain import errors_of_guests
-from localegop.kriging import Pair, squared_errors
+from localegop.guests import Measure, at_some
 from localegop.local_regression import Lists
 from localegop.model import Model
 from localegop.progress import SILENT
@@ -238,21 +238,21 @@ def isotropic_guests(
     return {**guests, "errors": np.moveaxis(errors, -1, 0)}
 
 
-def guest_kriging(
+def guest_measure(
     here: Ground,
     rules: Rules,
     ridges: Ridges,
     numbers: Numbers,
-    pairs: list[Pair],
+    measure: Measure,
     own: list[Table],
     borrowed: list[list[Array]],
 ) -> Table:
-    """Errors of kriging at the points held out that have these numbers."""
+    """Measure of some fits at the points held out that have these numbers."""
     field = here.field(rules, ridges, own, borrowed)
     some = np.flatnonzero(np.isin(here.guests["number"], numbers))
     return {
         "number": here.guests["number"][some],
-        "errors": squared_errors(field, here.fold, some, pairs),
+        "measure": at_some(field, here.fold, some, measure),
     }
 
 

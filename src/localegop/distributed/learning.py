@@ -6,7 +6,6 @@ fits; all else stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -28,7 +27,7 @@ from localegop.distributed.spread import (
 from localegop.distributed.tables import Table
 from localegop.fitting import learned, refined_gradients
 from localegop.gain import isotropic_errors
-from localegop.kriging import Pair, errors_at_guests
+from localegop.guests import Measure, at_guests
 from localegop.local_regression import LocalData
 from localegop.model import Model
 from localegop.progress import Progress
@@ -158,25 +157,24 @@ def _(
     return Tested(errors_at, by_number(found, "share"), field, None)
 
 
-@errors_at_guests.register
-def _(field: SpreadField, guests: Fold | None, every: int, pairs: Sequence[Pair]) -> Array:
+@at_guests.register
+def _(field: SpreadField, guests: Fold | None, every: int, measure: Measure) -> Array:
     cluster, numbers = field.data.cluster, field.data.frame.held_out[::every]
-    last = max(pair.step for pair in pairs)
     found = cluster.gather(
         [
             cluster.submit(
-                grounds.guest_kriging,
+                grounds.guest_measure,
                 here,
                 field.rules,
                 field.ridges,
                 numbers,
-                list(pairs),
-                *field.steps_at(p, last),
+                measure,
+                *field.steps_at(p, measure.last_step),
             )
             for p, here in enumerate(field.grounds)
         ]
     )
-    return by_number(found, "errors")
+    return by_number(found, "measure")
 
 
 @isotropic_errors.register
