@@ -28,7 +28,11 @@ def metrics(count, dimension=4):
     return np.einsum("iab,icb->iac", turn, turn)
 
 
-def plain(data, center, at, metric, scale, most, length, ridge, trend, left_out=-1):
+def correlation(squared, length, rough):
+    return np.exp(-np.sqrt(squared) / length) if rough else np.exp(-squared / (2 * length**2))
+
+
+def plain(data, center, at, metric, scale, most, length, ridge, trend, rough, left_out=-1):
     """Value at ``at`` and variance factor, from the nearest points of ``center``."""
     share = data.share - (np.arange(data.n) == left_out)
     listed = np.sort(np.argsort(np.sum((data.rows - center) ** 2, axis=1))[: data.reachable])
@@ -39,10 +43,9 @@ def plain(data, center, at, metric, scale, most, length, ridge, trend, left_out=
     factor = np.linalg.cholesky(scale * metric)
     z, here = (data.rows[near] - center) @ factor, (at - center) @ factor
     gaps = ((z[:, None] - z) ** 2).sum(axis=-1)
-    covariance = np.exp(-gaps / (2 * length**2)) + TREND * (1 + trend * z @ z.T / length**2)
-    to_center = np.exp(-((z - here) ** 2).sum(axis=1) / (2 * length**2)) + TREND * (
-        1 + trend * z @ here / length**2
-    )
+    to_here = ((z - here) ** 2).sum(axis=1)
+    covariance = correlation(gaps, length, rough) + TREND * (1 + trend * z @ z.T / length**2)
+    to_center = correlation(to_here, length, rough) + TREND * (1 + trend * z @ here / length**2)
     smoother = np.linalg.solve(covariance + np.diag(ridge / share[near]), to_center)
     weights = share[near] * np.exp(-(z**2).sum(axis=1))
     weights /= weights.sum()
@@ -56,8 +59,8 @@ def plain(data, center, at, metric, scale, most, length, ridge, trend, left_out=
 def test_the_core_agrees_with_plain_linear_algebra(most):
     data, shapes = local_data(), metrics(3)
     centers, left_out = data.rows[[5, 17, 200]], np.array([5, 17, -1])
-    lengths, ridges = (1.0, 1.0, 1.0, 3.0), (1e-2, 1e-4, 1e-2, 1e-3)
-    trends = (True, True, False, False)
+    lengths, ridges = (1.0, 1.0, 1.0, 3.0, 3.0, 3.0), (1e-2, 1e-4, 1e-2, 1e-3, 1e-3, 1e-2)
+    trends, rough = (True, True, False, False, False, True), (False, False, False, False, True, True)
     scale, size, value, gradient, factor = data.krige(
         centers,
         shapes,
@@ -67,6 +70,7 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
         lengths=lengths,
         ridges=ridges,
         trends=trends,
+        rough=rough,
         left_out=left_out,
         gradients=True,
         variances=True,
@@ -74,7 +78,7 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
     np.testing.assert_allclose(size, 30.0, rtol=1e-5)  # weights below the cutoff are dropped
     for i, center in enumerate(centers):
         given = (center, shapes[i], scale[i], most)
-        for k, pair in enumerate(zip(lengths, ridges, trends, strict=True)):
+        for k, pair in enumerate(zip(lengths, ridges, trends, rough, strict=True)):
 
             def at(place, given=given, pair=pair, i=i):
                 return plain(data, given[0], place, *given[1:], *pair, left_out=left_out[i])
@@ -95,6 +99,7 @@ def test_results_do_not_depend_on_threads_or_company():
         "lengths": (1.0, 2.0),
         "ridges": (1e-3, 1e-3),
         "trends": (True, False),
+        "rough": (False, True),
     }
     together = two.krige(centers, metrics(20), two.candidates(centers), **fits)[2]
     for i in (0, 7, 19):
@@ -148,13 +153,28 @@ def test_noise_is_met_without_a_trend_which_costs_a_slope_for_each_feature(monke
     assert errors[0] < 0.7 * errors[1]
 
 
-def test_precise_labels_have_a_trend():
-    assert LocalEGOPRegressor(final="kriging").fit(*smooth(300)).choice_.trend
+def test_precise_labels_of_a_smooth_function_have_a_trend_and_a_smooth_process():
+    choice = LocalEGOPRegressor(final="kriging").fit(*smooth(300)).choice_
+    assert choice.trend and not choice.rough
+
+
+def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
+    X = np.random.default_rng(0).uniform(size=(800, 3))
+    y = np.floor(4 * X[:, 0]) + np.floor(3 * X[:, 1])
+    errors = []
+    for lengths in (kriging.ROUGH_LENGTHS, ()):
+        monkeypatch.setattr(kriging, "ROUGH_LENGTHS", lengths)
+        model = LocalEGOPRegressor(final="kriging", n_iter=1).fit(X[:400], y[:400])
+        assert model.choice_.rough == bool(lengths)
+        errors.append(np.mean((model.predict(X[400:]) - y[400:]) ** 2))
+        model.save(tmp_path / "model.npz")
+        assert LocalEGOPRegressor.load(tmp_path / "model.npz").choice_ == model.choice_
+    assert errors[0] < errors[1]
 
 
 def test_processes_with_the_same_covariances_follow_each_other():
-    each = [kriging.Process(1, 2.0, 0.1, True), kriging.Process(0, 2.0, 0.1, False)]
-    each += [kriging.Process(1, 1.0, 0.1, False), kriging.Process(1, 2.0, 1e-3, True)]
+    each = [kriging.Process(1, 2.0, 0.1), kriging.Process(0, 2.0, 0.1, trend=False)]
+    each += [kriging.Process(1, 1.0, 0.1, trend=False), kriging.Process(1, 2.0, 1e-3)]
     sorted_ones = kriging.Processes.of(each)
     assert [one.step for one in sorted_ones.each] == [0, 1, 1, 1]
     assert sorted_ones.each[2:] == (each[3], each[0])

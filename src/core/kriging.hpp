@@ -17,9 +17,10 @@
 namespace localegop {
 
 // Coordinates z are such that squared distances are those of the metric at the scale of the neighborhood.
-// The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2), without
-// a linear trend its last term is left out; that of the labels has ridge / share on the diagonal in addition.
-// Only the ratio of the ridge to the first term matters, so labels may have any unit.
+// The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2). Rough
+// functions have exp(-|z - z'| / length) for the first term; without a linear trend the last one is left out.
+// That of the labels has ridge / share on the diagonal in addition. Only the ratio of the ridge to the first
+// term matters, so labels may have any unit.
 class Kriging {
   public:
     static constexpr double kTrend = 10.0;
@@ -53,10 +54,10 @@ class Kriging {
     }
 
     // Covariances for a length, with or without a linear trend.
-    void set_length(double length, bool trend) {
-        length_ = length;
-        trend_ = trend;
-        const double per_square = 0.5 / (length * length), slope = trend ? 2.0 * per_square : 0.0;
+    void set_length(double length, bool trend, bool rough) {
+        const double per_square = 1.0 / (length * length), slope = trend ? per_square : 0.0;
+        const KernelId kernel = rough ? KernelId::laplace : KernelId::gaussian;
+        const double scale = rough ? per_square : 0.5 * per_square;
         const std::size_t full = padded(count_);
         squared_.assign(full, 0.0);
         row_.resize(full);
@@ -65,15 +66,20 @@ class Kriging {
             const double* products = products_.data() + i * count_;
             for (std::size_t j = 0; j <= i; ++j)
                 squared_[j] = std::max(norms_[i] + norms_[j] - 2.0 * products[j], 0.0);
-            hot_.weights(KernelId::gaussian, squared_.data(), nullptr, i + 1, per_square, 0.0, row_.data());
+            hot_.weights(kernel, squared_.data(), nullptr, i + 1, scale, 0.0, row_.data());
             for (std::size_t j = 0; j <= i; ++j)
                 covariance_[j * full + i] = row_[j] + kTrend * (1.0 + slope * products[j]);
         }
         std::copy(norms_.begin(), norms_.end(), squared_.begin());
         to_center_.resize(full);
-        hot_.weights(KernelId::gaussian, squared_.data(), nullptr, count_, per_square, 0.0,
-                     to_center_.data());
-        for (std::size_t k = 0; k < count_; ++k) to_center_[k] += kTrend;
+        hot_.weights(kernel, squared_.data(), nullptr, count_, scale, 0.0, to_center_.data());
+        pull_.resize(count_);
+        for (std::size_t k = 0; k < count_; ++k) {
+            const double distance = std::sqrt(norms_[k]);
+            const double steep = !rough ? per_square : distance > 0.0 ? 1.0 / (length * distance) : 0.0;
+            pull_[k] = steep * to_center_[k] + slope * kTrend;
+            to_center_[k] += kTrend;
+        }
     }
 
     // Value (outputs), gradient (outputs x dim; may be null) and variance factor (may be null).
@@ -150,15 +156,13 @@ class Kriging {
     // Gradient of output j.
     void slopes(std::size_t j, double* gradient) {
         const std::size_t dim = points_.dim;
-        const double constant = trend_ ? 0.0 : kTrend;
         dual_.assign(labels_.begin() + j * count_, labels_.begin() + (j + 1) * count_);
         hot_.solve(system_.data(), count_, dual_.data());
         std::fill(gradient, gradient + dim, 0.0);
         for (std::size_t r = 0; r < rank_; ++r) {
             double slope = 0.0;
             for (std::size_t k = 0; k < count_; ++k)
-                slope += dual_[k] * (to_center_[k] - constant) * places_[k * stride_ + r];
-            slope /= length_ * length_;
+                slope += dual_[k] * pull_[k] * places_[k * stride_ + r];
             for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[a * rank_ + r];
         }
     }
@@ -166,22 +170,21 @@ class Kriging {
     const Points& points_;
     const HotLoops& hot_;
     std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
-    double length_ = 1.0;
-    bool trend_ = true;
     std::vector<std::size_t> chosen_;
     std::vector<double> factor_, places_, norms_, products_, share_, part_, means_, labels_, squared_, row_,
-        covariance_, to_center_, system_, smoother_, dual_;
+        covariance_, to_center_, pull_, system_, smoother_, dual_;
 };
 
-// What to krige: one neighborhood a center, in it one fit for each length, ridge and trend.
+// What to krige: one neighborhood a center, in it several fits, each with a length, a ridge and more.
 struct KrigingPlan {
     std::size_t most = 0;  // points at each center
     std::vector<double> lengths, ridges;
-    std::vector<bool> trends;
+    std::vector<bool> trends, rough;
 
     // Whether fit f has other covariances than the one before.
     bool changes(std::size_t f) const {
-        return f == 0 || lengths[f] != lengths[f - 1] || trends[f] != trends[f - 1];
+        return f == 0 || lengths[f] != lengths[f - 1] || trends[f] != trends[f - 1] ||
+               rough[f] != rough[f - 1];
     }
 };
 
@@ -202,7 +205,7 @@ class KrigingWorker {
         kriging_.gather(batch_.centers + i * dim, hood_, scale);
         for (std::size_t f = 0; f < fits; ++f) {
             const std::size_t at = i * fits + f;
-            if (plan_.changes(f)) kriging_.set_length(plan_.lengths[f], plan_.trends[f]);
+            if (plan_.changes(f)) kriging_.set_length(plan_.lengths[f], plan_.trends[f], plan_.rough[f]);
             kriging_.solve(plan_.ridges[f], out_.values + at * outputs,
                            out_.gradients ? out_.gradients + at * outputs * dim : nullptr,
                            out_.variance_factors ? out_.variance_factors + at : nullptr);

@@ -216,13 +216,14 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
                       std::optional<In<std::int32_t, 1>> indices,
                       std::optional<In<std::int64_t, 1>> left_out, In<double, 1> targets,
                       std::size_t most, std::vector<double> lengths, std::vector<double> ridges,
-                      std::vector<bool> trends, bool gradients, bool variances, int threads) {
+                      std::vector<bool> trends, std::vector<bool> rough, bool gradients, bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets.shape(0) == count, "targets must match the centers");
     require(most > 0, "there must be at least one point at each center");
-    require(lengths.size() == ridges.size() && lengths.size() == trends.size(),
-            "there must be as many ridges and trends as lengths");
+    require(lengths.size() == ridges.size() && lengths.size() == trends.size() &&
+                lengths.size() == rough.size(),
+            "there must be as many ridges, trends and kinds as lengths");
     require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
     batch.targets = targets.data();
     const std::size_t fits = lengths.size();
@@ -230,7 +231,7 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
         slopes({gradients ? count : 0, fits, outputs, dim}), factors({variances ? count : 0, fits});
     const BatchResult result{scales.data, effective.data, values.data, gradients ? slopes.data : nullptr,
                              variances ? factors.data : nullptr};
-    const KrigingPlan plan{most, lengths, ridges, trends};
+    const KrigingPlan plan{most, lengths, ridges, trends, rough};
     without_gil([&] { return krige(*points, rule, batch, plan, result, threads, signal_arrived); });
     return nb::make_tuple(scales.array(), effective.array(), values.array(), slopes.array(),
                           factors.array());
@@ -316,7 +317,7 @@ NB_MODULE(_core, m) {
           "threads"_a);
     m.def("krige", &krige_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
-          "trends"_a, "gradients"_a, "variances"_a, "threads"_a);
+          "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
     m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);

@@ -55,6 +55,7 @@ def krige(
     lengths: Sequence[float],
     ridges: Sequence[float],
     trends: Sequence[bool],
+    rough: Sequence[bool],
     gradients: bool,
     variances: bool,
     threads: int,

@@ -95,6 +95,7 @@ def _kriged(
         lengths=(choice.length,),
         ridges=(choice.ridge,),
         trends=(choice.trend,),
+        rough=(choice.rough,),
         left_out=left_out,
         gradients=full,
         variances=spread,

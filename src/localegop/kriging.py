@@ -4,7 +4,8 @@ A linear fit is right where the neighborhood is small against the bends of f. Wh
 then a process whose covariance falls with the learned distance makes more of the same neighbors. Its
 correlation length and ridge are chosen by errors at held-out points, like everything else: all pairs at
 some of these points first, the few best at all of them. A linear trend helps where labels are precise, and
-costs a coefficient for each dimension; so where they are not, processes without one compete.
+costs a coefficient for each dimension; a Gaussian covariance makes f smooth. So where errors are large,
+processes without a trend and rough ones, of exponential covariance, compete.
 """
 
 from __future__ import annotations
@@ -29,20 +30,23 @@ MOST = 200  # points in a process
 LENGTHS = (1.0, 2.0, 4.0, 8.0)
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)  # with a trend
 NOISY_RIDGES = (1e-2, 1e-1, 1.0)  # without one
-PRECISE = 1e-3  # errors up to this share of the label variance leave no doubt about a trend
+ROUGH_LENGTHS = (4.0, 8.0, 16.0)
+ROUGH_RIDGES = (1e-3, 1e-2, 1e-1)
+PRECISE = 1e-3  # errors up to this share of the label variance leave no doubt about trend and kind
 SOME = 64  # held-out points at which all processes are tried
-SOME_NOISY = 256  # and those without a trend
+SOME_NOISY = 256  # and those of other kinds, if any
 FINALISTS = 4  # processes that are tried at all of them
 
 
 @dataclass(frozen=True)
 class Process:
-    """A step of the recursion, a correlation length, a ridge, and whether there is a linear trend."""
+    """A step of the recursion, a correlation length, a ridge, and the kind of process."""
 
     step: int
     length: float
     ridge: float
-    trend: bool
+    trend: bool = True
+    rough: bool = False
 
 
 def size_for(reachable: int) -> float:
@@ -52,16 +56,17 @@ def size_for(reachable: int) -> float:
 
 def chosen(folds: Sequence[Tested], steps: Sequence[int], progress: Progress) -> Choice:
     """Best kriging at these steps, by errors at held-out points."""
-    tried = [Process(*each, True) for each in product(steps, LENGTHS, RIDGES)]
+    tried = [Process(*each) for each in product(steps, LENGTHS, RIDGES)]
     best, error = _finalists(tried, SOME, folds, progress)
     if error > PRECISE:
-        flat = [Process(*each, False) for each in product(steps, LENGTHS, NOISY_RIDGES)]
-        best, _ = _finalists(best + flat, SOME_NOISY, folds, progress)
+        flat = [Process(*each, trend=False) for each in product(steps, LENGTHS, NOISY_RIDGES)]
+        rough = [Process(*each, rough=True) for each in product(steps, ROUGH_LENGTHS, ROUGH_RIDGES)]
+        best, _ = _finalists(best + flat + rough, SOME_NOISY, folds, progress)
     processes = Processes.of(best)
     errors = processes.mean_errors(folds, progress)
     k = int(np.argmin(errors))
     won, size = processes.each[k], size_for(min(fold.field.data.reachable for fold in folds))
-    return Choice(won.step, size, 1, 0, won.ridge, float(errors[k]), won.length, won.trend)
+    return Choice(won.step, size, 1, 0, won.ridge, float(errors[k]), won.length, won.trend, won.rough)
 
 
 def _finalists(
@@ -100,7 +105,11 @@ class Processes:
     @classmethod
     def of(cls, processes: Sequence[Process]) -> Processes:
         """Sort them, so that those that share covariances follow each other."""
-        return cls(tuple(sorted(processes, key=lambda one: (one.step, one.trend, one.length, one.ridge))))
+        return cls(
+            tuple(
+                sorted(processes, key=lambda one: (one.step, one.trend, one.rough, one.length, one.ridge))
+            )
+        )
 
     def mean_errors(self, folds: Sequence[Tested], progress: Progress, every: int = 1) -> Array:
         """Mean squared errors (process,) over every so manieth point of all folds."""
@@ -137,6 +146,7 @@ class Processes:
                     lengths=[process.length for process in here],
                     ridges=[process.ridge for process in here],
                     trends=[process.trend for process in here],
+                    rough=[process.rough for process in here],
                 )
                 errors.append(np.mean((values - guests.labels[:, None]) ** 2, axis=2))
         return np.concatenate(errors, axis=1)

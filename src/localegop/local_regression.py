@@ -336,6 +336,7 @@ class LocalData:
         lengths: Sequence[float],
         ridges: Sequence[float],
         trends: Sequence[bool],
+        rough: Sequence[bool],
         left_out: NDArray[np.int64] | None = None,
         gradients: bool = False,
         variances: bool = False,
@@ -354,6 +355,8 @@ class LocalData:
             Of each fit: correlation length, and variance of the noise over that of f.
         trends : sequence of bool
             Whether a fit has a linear trend.
+        rough : sequence of bool
+            Whether it has an exponential covariance instead of a Gaussian one.
 
         Returns
         -------
@@ -370,6 +373,7 @@ class LocalData:
             [float(length) for length in lengths],
             [float(ridge) for ridge in ridges],
             [bool(trend) for trend in trends],
+            [bool(one) for one in rough],
             gradients,
             variances,
             self.threads,

@@ -80,9 +80,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         grid at points left out.
     final : {"auto", "linear", "kriging"}, default="auto"
         The final fit: a local polynomial of the ``degree`` above, or kriging, a Gaussian process of up to
-        200 neighbors in the learned metric, whose length, ridge and trend (linear or none) are chosen at
-        held-out points. "auto" takes kriging if that lowers the error at held-out points; polynomials if
-        a ``degree`` is given. The query strategy knows polynomials only.
+        200 neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
+        (Gaussian or exponential) are chosen at held-out points. "auto" takes kriging if that lowers the
+        error there; polynomials if a ``degree`` is given. The query strategy knows polynomials only.
     max_neighbors : int or None, default=1000
         A center looks at its nearest this many points only, which makes its cost independent of n. None
         is exact. No fit averages the noise of more labels than this: where rows are very many and labels
@@ -111,7 +111,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The final fit: number of steps before it, effective size of its neighborhoods, degree (0 or 1),
         bends (leading directions with quadratic terms; more than 0 for degree 2), ridge, its mean squared
         error at held-out points as a fraction of the label variance, the correlation length of kriging,
-        None for polynomials, and whether kriging has a linear trend. With the query strategy
+        None for polynomials, and whether kriging has a linear trend and is rough, of exponential instead
+        of Gaussian covariance. With the query strategy
         every query chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
         What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``

@@ -53,6 +53,8 @@ class Choice:
         Correlation length of kriging, in units of the width of the neighborhood; None for a polynomial fit.
     trend : bool
         Whether kriging has a linear trend.
+    rough : bool
+        Whether its covariance is exponential instead of Gaussian.
     """
 
     step: int
@@ -63,6 +65,7 @@ class Choice:
     error: float = np.nan
     length: float | None = None
     trend: bool = True
+    rough: bool = False
 
 
 @dataclass(frozen=True)

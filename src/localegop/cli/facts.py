@@ -112,8 +112,8 @@ def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
 def _choice_text(choice: Choice) -> str:
     size = "" if choice.size is None else f", effective size {choice.size:g}"
     if choice.length is not None:
-        trend = "" if choice.trend else ", no trend"
-        return f"step {choice.step}, kriging of length {choice.length:g}, ridge {choice.ridge:.1e}{trend}"
+        kind = ("rough " if choice.rough else "") + "kriging" + ("" if choice.trend else " without trend")
+        return f"step {choice.step}, {kind} of length {choice.length:g}, ridge {choice.ridge:.1e}"
     return (
         f"step {choice.step}{size}, degree {choice.degree}, bends {choice.bends}, ridge {choice.ridge:.1e}"
     )
