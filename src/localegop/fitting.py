@@ -47,6 +47,11 @@ class Attempt:
         """Mean squared error at held-out points."""
         return self.model.choice.error
 
+    @property
+    def alone(self) -> Attempt:
+        """The attempt without its folds, which hold much memory."""
+        return replace(self, folds=[])
+
 
 def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
     """Fit a model to distinct rows."""
@@ -55,20 +60,20 @@ def fitted(rows: DistinctRows | Any, settings: Settings) -> Model:
         return model
     with Progress(_work(model), "fit", settings.verbose) as progress:
         best = _best(_attempts(model, progress))
-        if np.isnan(best.error):
-            return learned(best.model.data, best.model, progress)
-        isotropic = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
-        if _starts_from_slopes(model) and isotropic < DOUBTFUL * best.error:
-            progress.extend(_work_of_choice(model, [_menu(model)]))
-            best = _best([best, _attempt(model, progress)])
-        model = replace(best.model, isotropic_error=isotropic)
+        if not np.isnan(best.error):
+            isotropic = isotropic_error(model.data, model.rules, settings.ridges, _folds(model))
+            if _starts_from_slopes(model) and isotropic < DOUBTFUL * best.error:
+                progress.extend(_work_of_choice(model, [_menu(model)]))
+                best = _best([best, _attempt(model, progress).alone])
+            best = replace(best, model=replace(best.model, isotropic_error=isotropic))
+        model = best.model  # lists of neighbors in units that lost are no longer needed
         return learned(model.data, model, progress)
 
 
 def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     """Start from slopes twice: from first ones in all directions, and from good ones where f varies."""
     if not _starts_from_slopes(base):
-        return [_attempt(base, progress)]
+        return [_attempt(base, progress).alone]
     ridges, steps, look = base.settings.ridges, _menu(base).steps, replace(base, data=glance(base.data))
     parts = [look.data.without(out) for out in _folds(base)]
     extents = [extent_in(part) for part in parts]
@@ -76,10 +81,10 @@ def _attempts(base: Model, progress: Progress) -> list[Attempt]:
     whole = axes[0] if len(axes) == 1 else first_axes(look.data, ridges)
     first = _attempt_in_axes(look, whole, axes, progress, steps_of_first(base.data.n, steps))
     agops = [_refined_agop(first.model, a, fold.field) for a, fold in zip(axes, first.folds, strict=True)]
-    first = Attempt(replace(base.in_axes(whole), choice=first.model.choice), [])  # folds hold much memory
+    first = Attempt(replace(base.in_axes(whole), choice=first.model.choice), [])
     axes = [axes_from(part, agop, leave_out=True) for part, agop in zip(extents, agops, strict=True)]
     whole = axes_from(extent_in(base.data), np.mean(agops, axis=0), leave_out=True)
-    return [first, _attempt_in_axes(base, whole, axes, progress, steps)]
+    return [first, _attempt_in_axes(base, whole, axes, progress, steps).alone]
 
 
 def steps_of_first(n: int, steps: tuple[int, ...]) -> tuple[int, ...]:
