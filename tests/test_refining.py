@@ -13,7 +13,7 @@ from localegop.refining import Chosen, GridErrors, better, refined
 from localegop.selection import Choice, Menu
 
 
-def noisy_helix(n=600, dimension=8, seed=0):
+def noisy_helix(n=300, dimension=5, seed=0):
     X, y = make_helix(n, dimension, random_state=seed)
     return X, y + np.random.default_rng(seed).normal(0.0, 0.3 * y.std(), n)
 
@@ -69,7 +69,7 @@ def test_the_least_variance_of_those_alike_is_taken(tested, monkeypatch):
     monkeypatch.setattr(refining, "STANDARD_ERRORS", 1e9)  # all are alike
     monkeypatch.setattr(refining, "MOST", 1000)
     again = refined(choice, menu, folds, SILENT)
-    around = refining._around(choice, menu, 600)
+    around = refining._around(choice, menu, 300)
     every = [
         replace(choice, size=size, bends=bends, ridge=ridge)
         for size in around.sizes
@@ -113,7 +113,7 @@ def test_a_ridge_that_is_told_stays():
 
 
 def test_units_without_axes_compete_where_axes_hardly_help(monkeypatch):
-    X, y = noisy_helix(400, 6)
+    X, y = noisy_helix(200, 4)
     tried = []
     attempt = fitting._attempt
     monkeypatch.setattr(fitting, "_attempt", lambda *given: tried.append(1) or attempt(*given))
