@@ -22,7 +22,7 @@ def noisy_helix(n=300, dimension=5, seed=0):
 def tested():
     """A menu, its choice, and the folds it was made in."""
     X, y = noisy_helix()
-    base = LocalEGOPRegressor(initial_metric="variance", n_iter=2)
+    model = LocalEGOPRegressor(initial_metric="variance", n_iter=2, final="linear")
     found = {}
 
     def spy(choice, menu, folds, progress):
@@ -31,7 +31,7 @@ def tested():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "refined", spy)
-        base.set_params(final="linear").fit(X, y)
+        model.fit(X, y)
     return found["menu"], found["choice"], found["folds"]
 
 
@@ -125,7 +125,7 @@ def test_units_without_axes_compete_where_axes_hardly_help(monkeypatch):
     assert tried == [1] and most.choice_.error <= least.choice_.error
 
 
-def test_progress_can_be_extended(capsys):
+def test_progress_can_be_extended():
     with Progress(1.0, "work", verbose=0) as progress:
         progress.extend(3.0)
         progress.advance(2.0)

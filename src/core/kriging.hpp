@@ -53,7 +53,7 @@ class Kriging {
         center_labels(hood);
     }
 
-    // Covariances for a length, with or without a linear trend.
+    // Covariances for a length, with or without a linear trend, of a rough or a smooth process.
     void set_length(double length, bool trend, bool rough) {
         const double per_square = 1.0 / (length * length), slope = trend ? per_square : 0.0;
         const KernelId kernel = rough ? KernelId::laplace : KernelId::gaussian;

@@ -216,7 +216,8 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
                       std::optional<In<std::int32_t, 1>> indices,
                       std::optional<In<std::int64_t, 1>> left_out, In<double, 1> targets,
                       std::size_t most, std::vector<double> lengths, std::vector<double> ridges,
-                      std::vector<bool> trends, std::vector<bool> rough, bool gradients, bool variances, int threads) {
+                      std::vector<bool> trends, std::vector<bool> rough, bool gradients,
+                      bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets.shape(0) == count, "targets must match the centers");

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, Protocol
 
@@ -62,14 +62,3 @@ def at_some(field: GradientField, guests: Fold, some: NDArray[np.intp], measure:
         here = some[rows]
         found.append(measure.at(field, guests.some(here), None if listed is None else listed.some(here)))
     return np.concatenate(found)
-
-
-def shapes_by_step(
-    field: GradientField, centers: Array, candidates: Candidates | None, last: int
-) -> Iterator[Array]:
-    """Shapes (center, D, D) that the recursion gives to neighborhoods, step by step."""
-    recursion = field.follow(centers, candidates)
-    for step in range(last + 1):
-        yield recursion.shape
-        if step < last:
-            recursion.advance()

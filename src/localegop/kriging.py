@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.guests import measured, shapes_by_step
+from localegop.guests import measured
 from localegop.local_regression import Candidates
 from localegop.progress import Progress
 from localegop.selection import HELD_OUT, Choice, Fold, Tested
@@ -134,7 +134,7 @@ class Processes:
     def at(self, field: GradientField, guests: Fold, candidates: Candidates | None) -> Array:
         """Squared errors (point, process), averaged over outputs."""
         data, errors = field.data, []
-        for step, shapes in enumerate(shapes_by_step(field, guests.centers, candidates, self.last_step)):
+        for step, shapes in enumerate(field.shapes(guests.centers, candidates, self.last_step)):
             here = [process for process in self.each if process.step == step]
             if here:
                 _, _, values, _, _ = data.krige(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop.final import final_fit
-from localegop.guests import measured, shapes_by_step
+from localegop.guests import measured
 from localegop.local_regression import Candidates
 from localegop.progress import SILENT, Progress
 from localegop.selection import (
@@ -129,7 +129,7 @@ class Chosen:
     def at(self, field: GradientField, guests: Fold, candidates: Candidates | None) -> Array:
         """Errors or variances (point, fit)."""
         found, centers = np.zeros((len(guests.centers), len(self))), guests.centers
-        for step, shapes in enumerate(shapes_by_step(field, centers, candidates, self.last_step)):
+        for step, shapes in enumerate(field.shapes(centers, candidates, self.last_step)):
             for k, choice in enumerate(self.choices):
                 if choice.step == step:
                     bends = min(choice.bends, field.data.dimension)  # a fold may have fewer axes

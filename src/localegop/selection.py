@@ -288,8 +288,7 @@ def values_by_step(
 ) -> Iterator[Array]:
     """Predictions (center, size, bends, ridge, output) at each step of the menu."""
     data, rules = field.data, field.rules
-    recursion = field.follow(centers, candidates)
-    for t in range(max(menu.steps) + 1):
+    for t, shapes in enumerate(field.shapes(centers, candidates, max(menu.steps))):
         if t in menu.steps:
             sizes = scales = None
             if menu.sizes is not None:
@@ -300,7 +299,7 @@ def values_by_step(
                 scales = np.full((len(centers), 1), rules.scale(t, data.dimension))
             yield data.localize(
                 centers,
-                recursion.shape,
+                shapes,
                 candidates,
                 sizes=sizes,
                 scales=scales,
@@ -308,8 +307,6 @@ def values_by_step(
                 bends=[min(b, data.dimension) for b in menu.bends],  # a fold may have fewer axes
                 ridges=menu.ridges,
             ).value
-        if t < max(menu.steps):
-            recursion.advance()
 
 
 def pick(menu: Menu, errors: Array, share: Array, dimension: int) -> Choice:

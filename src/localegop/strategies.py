@@ -71,6 +71,14 @@ class GradientField:
         follower = FieldFollower(self, centers, candidates, left_out)
         return Recursion(follower, self.rules, len(centers), self.data.dimension, self.data.reachable)
 
+    def shapes(self, centers: Array, candidates: Candidates | None, last: int) -> Iterator[Array]:
+        """Shapes (center, D, D) of the neighborhoods of other centers, after 0, 1, ... ``last`` steps."""
+        recursion = self.follow(centers, candidates)
+        yield recursion.shape
+        for _ in range(last):
+            recursion.advance()
+            yield recursion.shape
+
 
 def widened(data: LocalData, size: Array) -> Array:
     """Effective sizes that AGOPs are averaged over where gradients are fitted with these."""
