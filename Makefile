@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml $(CORE)
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/python -m localegop.demo
+	$(BIN)/python -m localegop._demo
 
 test: lint types unit
 

@@ -19,7 +19,12 @@ from unittest.mock import patch
 import numpy as np
 from comparison.datasets import DATASETS, split
 
-from localegop import LocalEGOPRegressor, fitting, kriging, slopes, strategies, trial
+from localegop import LocalEGOPRegressor
+from localegop._engine import gradient_field as strategies
+from localegop._fit import initial_axes as slopes
+from localegop._fit import pilot_fits as trial
+from localegop._fit import plan as fitting
+from localegop._selection import kriging
 from localegop.schedules import EffectiveSampleSize
 
 SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken

@@ -13,7 +13,7 @@ from comparison.report import markdown_tables, write_figures, write_report
 from comparison.runs import Results, forms, plan, run_cells
 from comparison.summary import must_show
 
-from localegop.peers import METHODS
+from localegop.research.peers import METHODS
 
 
 def run(arguments):

@@ -24,14 +24,14 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from localegop import LocalEGOPRegressor
+from localegop._engine.gradient_field import FieldLearner, GradientField
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import Recursion, Rules
+from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
 from localegop.kernels import as_kernel
-from localegop.local_regression import LocalData
-from localegop.progress import SILENT
-from localegop.recursion import Recursion, Rules
 from localegop.schedules import EffectiveSampleSize
-from localegop.strategies import FieldLearner, GradientField
 
 MEMORY = "2.4GB"  # of each worker: what is more goes to disk
 DIMENSION = 10

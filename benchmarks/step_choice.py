@@ -12,13 +12,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
-from localegop.kernels import as_kernel
-from localegop.local_regression import LocalData
-from localegop.progress import SILENT
-from localegop.recursion import Recursion, Rules, isotropic
-from localegop.schedules import EffectiveSampleSize
-from localegop.selection import (
+from localegop._engine.gradient_field import FieldLearner, GradientField
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import Recursion, Rules, isotropic
+from localegop._progress import SILENT
+from localegop._selection.search_grid import (
     Menu,
     _allowed,
     bends_for,
@@ -28,7 +26,9 @@ from localegop.selection import (
     tested_without,
     values_by_step,
 )
-from localegop.strategies import FieldLearner, GradientField
+from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
+from localegop.kernels import as_kernel
+from localegop.schedules import EffectiveSampleSize
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4

@@ -9,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from localegop import LocalEGOPRegressor, local_regression
+from localegop import LocalEGOPRegressor
+from localegop._engine import local_data as local_regression
 from localegop.datasets import load_malonaldehyde, make_helix
 from localegop.reference import local_egop
 from localegop.results import Status
@@ -325,7 +326,7 @@ def test_progress_bar_is_silent_by_default_and_shows_the_time_left(capsys, monke
     quick_fit()
     assert capsys.readouterr().err == ""
     ticks = iter(np.arange(0.0, 1e5, 0.5))
-    monkeypatch.setattr("localegop.progress.time.monotonic", lambda: next(ticks))
+    monkeypatch.setattr("localegop._progress.time.monotonic", lambda: next(ticks))
     quick_fit(verbose=1)
     shown = capsys.readouterr().err
     assert "fit [" in shown and "left" in shown and "100%" in shown

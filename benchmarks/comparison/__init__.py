@@ -1,5 +1,5 @@
 """Local EGOP against its peers: data sets x methods, one child process per cell, results as one JSON file.
 
-`datasets` names the data, `localegop.peers` the methods; `cells` measures one fit, `runs` all of them,
-`summary` compares, `figures` and `report` show.
+`datasets` names the data, `localegop.research.peers` the methods; `cells` measures one fit, `runs` all of
+them, `summary` compares, `figures` and `report` show.
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import localegop
-from localegop.peers import METHODS, make_method
+from localegop.research.peers import METHODS, make_method
 
 from .datasets import DATASETS, split
 

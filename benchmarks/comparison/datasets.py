@@ -16,7 +16,7 @@ from sklearn.datasets import (
 )
 
 from localegop.datasets import image_samples, make_helix, make_multi_index, make_torus
-from localegop.paper._molecules import molecule
+from localegop.research.paper._molecules import molecule
 
 INDEX, FULL_RANK, TABLE, IMAGE, SCALE = "continuous index", "full rank", "tables", "images", "many rows"
 GROUPS = {

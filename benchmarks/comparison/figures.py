@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from localegop.paper.drawing import COLORS, panels
-from localegop.peers import METHODS
+from localegop.research.paper.drawing import COLORS, panels
+from localegop.research.peers import METHODS
 
 from .datasets import DATASETS, INDEX, TABLE
 from .summary import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localegop.peers import METHODS
+from localegop.research.peers import METHODS
 
 from .datasets import DATASETS, GROUPS
 from .figures import draw

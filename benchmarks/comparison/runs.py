@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from localegop.peers import METHODS
+from localegop.research.peers import METHODS
 
 from .cells import Cell
 from .datasets import DATASETS

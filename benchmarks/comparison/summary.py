@@ -6,7 +6,7 @@ import numpy as np
 from bars import Table
 from scipy.stats import rankdata, studentized_range
 
-from localegop.peers import METHODS, OURS, PEERS
+from localegop.research.peers import METHODS, OURS, PEERS
 
 from .datasets import DATASETS, INDEX, SCALE, TABLE
 

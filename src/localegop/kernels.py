@@ -1,6 +1,6 @@
 """Kernels: radial profiles k(u) of the squared distance u, and the weights they give.
 
-A kernel knows nothing of the metric that measured the distances; see :mod:`localegop.metric`.
+A kernel knows nothing of the metric that measured the distances; see :mod:`localegop._engine.metric`.
 To add one, make a :class:`Kernel` and, if it should have a name, put it in ``KERNELS``.
 """
 

@@ -22,14 +22,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localegop import storage
-from localegop.fitting import fitted
-from localegop.gain import gain
+from localegop._data.rows import DistinctRows, distinct_rows
+from localegop._fit.plan import fitted
+from localegop._fit.setup import Settings
+from localegop._predict import storage
+from localegop._predict.uncertainty import checked_coverage
+from localegop._selection.isotropic_baseline import gain
 from localegop.results import LocalFits, Status, side_by_side
-from localegop.rows import DistinctRows, distinct_rows
 from localegop.schedules import Geometric, PowerLaw
-from localegop.setup import Settings
-from localegop.uncertainty import checked_coverage
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop.metric import participation_ratio, spectrum
+from localegop._engine.metric import participation_ratio, spectrum
 
 Array = NDArray[np.float64]
 

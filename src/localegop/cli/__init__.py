@@ -38,7 +38,7 @@ COMMANDS = (
     "localegop.cli.predict",
     "localegop.cli.explain",
     "localegop.cli.info",
-    "localegop.paper.cli",
+    "localegop.research.paper.cli",
 )
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise Problem(f"cannot make the folder {args.folder!r}: {one_line(error)}: give another") from error
     check_output(str(picture))
-    from localegop import demo
+    from localegop import _demo as demo
 
     with console.timed("helix"):
         errors = demo.helix_errors()

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _explained(queries: Queries, count: int, show_progress: bool) -> Any:
     """Make the table of all usable rows, block by block, under one progress bar."""
-    from localegop.progress import Progress
+    from localegop._progress import Progress
 
     parts = []
     queries.model.verbose = 0

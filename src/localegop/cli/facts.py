@@ -10,7 +10,7 @@ from localegop.cli.problems import counted, one_line, quoted
 
 if TYPE_CHECKING:
     from localegop import LocalEGOPRegressor
-    from localegop.selection import Choice
+    from localegop._selection.search_grid import Choice
 
 MOST_IMPORTANT = 10  # features listed for people; JSON has all
 

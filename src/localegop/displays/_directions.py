@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localegop._engine.metric import spectrum
 from localegop.displays._common import Array, percent, position
-from localegop.metric import spectrum
 
 if TYPE_CHECKING:
     from localegop.results import LocalFits

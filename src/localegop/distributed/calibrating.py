@@ -12,8 +12,8 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from localegop._predict.uncertainty import needed_share
 from localegop.distributed.tables import Table
-from localegop.uncertainty import needed_share
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ MARKS = 500  # scores in a summary
 
 
 def lazy_multipliers(tables: list[Any], levels: Array) -> Any:
-    """Factors (k, K) as :class:`localegop.uncertainty.Calibration` gives them for all rows, lazily."""
+    """Factors (k, K) as :class:`.uncertainty.Calibration` gives them for all rows, lazily."""
     brackets = delayed(_brackets)([delayed(_summary)(table) for table in tables], levels)
     inside = [delayed(_inside)(table, brackets) for table in tables]
     return delayed(_selected)(brackets, inside)

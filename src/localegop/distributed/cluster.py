@@ -19,7 +19,7 @@ from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
 import localegop
-from localegop.progress import Progress
+from localegop._progress import Progress
 
 POLL = 0.5  # seconds between looks at the cluster while waiting
 PING = 5.0  # seconds between questions to a scheduler from which nothing comes

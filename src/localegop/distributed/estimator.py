@@ -16,21 +16,21 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from localegop import storage
+from localegop._fit.plan import fitted
+from localegop._predict import storage
+from localegop._predict.model import Model
+from localegop._predict.uncertainty import checked_coverage
 from localegop.distributed import files, queries
+from localegop.distributed.backend import LearnedField, bare
 from localegop.distributed.calibrating import lazy_multipliers
 from localegop.distributed.cluster import Cluster, connected
 from localegop.distributed.gathering import gathered, residuals_as_given, slope_sums
 from localegop.distributed.inputs import aligned, is_lazy
-from localegop.distributed.learning import LearnedField, bare
+from localegop.distributed.partitions import SpreadData
 from localegop.distributed.planning import partitions_for
 from localegop.distributed.predicting import Head, What, lazy_fits
 from localegop.distributed.sorting import spread_rows
-from localegop.distributed.spread import SpreadData
-from localegop.fitting import fitted
-from localegop.model import Model
 from localegop.regressor import LocalEGOPRegressor, _output_names
-from localegop.uncertainty import checked_coverage
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Distributed models as files: one for each partition, written and read by workers, and an index.
 
-All are of the format of :mod:`localegop.storage`: arrays and JSON with a checksum, no pickle. The folder
-has to be one that all workers see.
+All are of the format of :mod:`localegop._predict.storage`: arrays and JSON with a checksum, no pickle.
+The folder has to be one that all workers see.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop import storage
+from localegop._fit.setup import Settings
+from localegop._predict import storage
+from localegop._predict.model import Model
+from localegop.distributed.backend import LearnedField, bare
 from localegop.distributed.cluster import Cluster
-from localegop.distributed.learning import LearnedField, bare
+from localegop.distributed.partitions import Frame, SpreadData
 from localegop.distributed.predicting import Head, placed_model
 from localegop.distributed.sorting import SpreadRows
 from localegop.distributed.splitting import Splits
-from localegop.distributed.spread import Frame, SpreadData
 from localegop.distributed.tables import Table
-from localegop.model import Model
-from localegop.setup import Settings
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from localegop.distributed.learning import LearnedField, bare
+from localegop._predict.model import Model, squared_slopes
+from localegop._predict.uncertainty import Calibration
+from localegop.distributed.backend import LearnedField, bare
+from localegop.distributed.partitions import SpreadData
 from localegop.distributed.predicting import Head, placed_model
 from localegop.distributed.sorting import SpreadRows
-from localegop.distributed.spread import SpreadData
 from localegop.distributed.tables import Table, in_order
-from localegop.model import Model, squared_slopes
-from localegop.uncertainty import Calibration
 
 Array = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from dask.utils import parse_bytes
 
+from localegop._fit.pilot_fits import seen_first
+from localegop._fit.plan import steps_of_first
+from localegop._fit.setup import RIDGES
+from localegop._selection.search_grid import N_FOLDS, n_folds
 from localegop.distributed.shuffling import shuffle_tasks
-from localegop.fitting import steps_of_first
-from localegop.selection import N_FOLDS, n_folds
-from localegop.setup import RIDGES
-from localegop.trial import seen_first
 
 ROWS = 50_000  # of a partition, where nothing else is said,
 MOST = 1000  # unless there would be more partitions than this: each is many tasks

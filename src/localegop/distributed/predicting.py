@@ -14,14 +14,14 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from localegop.distributed.learning import LearnedField
-from localegop.distributed.reach import Reach, lent, neighbors_needed, reach_of
+from localegop._engine.gradient_field import GradientField
+from localegop._predict.model import Aftermath, Model
+from localegop.distributed.backend import LearnedField
+from localegop.distributed.halo import Reach, lent, neighbors_needed, reach_of
+from localegop.distributed.partitions import local_data
 from localegop.distributed.splitting import Splits
-from localegop.distributed.spread import local_data
 from localegop.distributed.tables import Table, in_order, take
-from localegop.model import Aftermath, Model
 from localegop.results import LocalFits, Neighbors, joined, reordered
-from localegop.strategies import GradientField
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Distinct rows on the cluster, sorted as one process would: :class:`localegop.rows.DistinctRows` in parts.
+"""Distinct rows on the cluster, sorted as one process would: :class:`.rows.DistinctRows` in parts.
 
 Rows are ranged between splitters drawn from a sample, and each range is sorted and freed of repeats by
 itself; counting then gives every row the number it has among all.
@@ -15,13 +15,13 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
+from localegop._data.rows import distinct_rows
+from localegop._data.sums import Extent, extent_of
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
 from localegop.distributed.shuffling import shuffled
 from localegop.distributed.splitting import SAMPLE
 from localegop.distributed.tables import Table, stacked, take
-from localegop.rows import distinct_rows
-from localegop.sums import Extent, extent_of
 
 Array = NDArray[np.float64]
 

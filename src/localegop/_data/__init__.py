@@ -1,0 +1,1 @@
+"""Training rows before any fit: distinct rows, units, sums."""

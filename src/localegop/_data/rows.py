@@ -1,0 +1,81 @@
+"""Training rows in a form of their own: no repeats, sorted.
+
+So a row of weight 2 is a row given twice, and neither the order of rows nor their repetition can change a
+result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._data.sums import Extent, extent
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Distinct rows of (X, y) of positive weight, sorted, with the sum of their weights.
+
+    ``position`` tells where each row as given went, -1 if it had no weight; ``part`` is how much of the
+    distinct row's weight it brought.
+    """
+
+    X: Array
+    y: Array
+    share: Array
+    position: NDArray[np.intp]
+    part: Array
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @cached_property
+    def features(self) -> Extent:
+        """Extent of the features."""
+        return extent(self.X, self.share)
+
+    @cached_property
+    def labels(self) -> Extent:
+        """Extent of the labels."""
+        return extent(self.y, self.share)
+
+
+def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
+    """Merge equal rows of X (n, D) and y (n, K) and add up their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop._data.rows import distinct_rows
+    >>> rows = distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.zeros((3, 1)), np.ones(3))
+    >>> rows.X.ravel().tolist(), rows.share.tolist(), rows.position.tolist()
+    ([1.0, 2.0], [1.0, 2.0], [1, 0, 1])
+    """
+    used = np.flatnonzero(weight > 0.0)
+    both = np.hstack([X[used], y[used]]) + 0.0  # + 0.0 turns -0.0 into 0.0
+    order = np.lexsort(both.T[::-1])
+    ordered = both[order]
+    new = np.ones(len(used), dtype=bool)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    group = np.cumsum(new) - 1
+    position = np.full(len(X), -1, dtype=np.intp)
+    position[used[order]] = group
+    share = np.bincount(group, weights=weight[used[order]]).astype(float)
+    part = np.zeros(len(X))
+    part[used] = weight[used] / share[position[used]]
+    kept = ordered[new]
+    split = X.shape[1]
+    return DistinctRows(
+        np.ascontiguousarray(kept[:, :split]),
+        np.ascontiguousarray(kept[:, split:]),
+        share,
+        position,
+        part,
+    )

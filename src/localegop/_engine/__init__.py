@@ -1,0 +1,1 @@
+"""Local fits around many centers, and the recursion that shapes their neighborhoods."""

@@ -1,0 +1,1 @@
+"""The plan of a fit: pilot fits, initial axes, attempts, leave-one-out fits."""

@@ -1,0 +1,1 @@
+"""The fitted model: predictions, uncertainty, traces, files."""

@@ -1,0 +1,1 @@
+"""Choosing the final fit by its errors at held-out points."""

@@ -1,0 +1,183 @@
+"""The page ``paper.md``: every figure next to what the paper reports, all numbers from stored tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from localegop.research.paper import EXPERIMENTS, load_experiment
+from localegop.research.paper.experiment import Experiment, Finding, Refused, Table, joined
+from localegop.research.paper.runner import Run, Stored, clock, draw, findings, stored_parts, summary
+from localegop.research.paper.store import make_folder, to_csv
+
+LARGEST_TABLE = 100_000  # characters; larger tables stay where they were computed
+_INTRODUCTION = """\
+# The paper, reproduced
+
+The figures and tables of Kokot, Hemmady, Thiyageswaran and Meila, *Local EGOP for Continuous Index
+Learning*, computed with this package. `localegop paper list` names the experiments, `localegop paper run
+NAME` computes one (`--quick` in two minutes, `--full` at the paper's sizes), `localegop paper all` every
+one, and `localegop paper report` writes this page from the stored tables: every number under *here* comes
+from them. A verdict follows from the numbers by a rule in the module of its experiment.
+"""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One experiment of the page."""
+
+    run: Run
+    stored: Stored
+    figures: Sequence[Path]
+    tables: Sequence[Path]
+    findings: Sequence[Finding]
+    summary: Table
+
+    @property
+    def experiment(self) -> Experiment:
+        """The module."""
+        return load_experiment(self.run.name)
+
+
+def write_report(output: Path, docs: Path, *, size: str | None = None, seed: int = 0) -> list[Path]:
+    """Write ``docs/paper.md``, its figures ``figures/paper_*.png`` and small ``paper_tables/*.csv``.
+
+    Parameters
+    ----------
+    output : Path
+        Where the parts are kept.
+    docs : Path
+        Where the page goes.
+    size : {"quick", "default", "full"} or None
+        Of the experiments; None takes, for each, the one with most of its parts, the larger one if equal.
+    seed : int
+        Of the experiments.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    chapters = [_chapter(run, docs) for run in _runs(output, size, seed)]
+    if not any(chapter.stored.tables for chapter in chapters):
+        raise Refused(
+            f"nothing is stored in '{output}': run 'localegop paper all --quick' first, or give -o"
+        )
+    path = docs / "paper.md"
+    make_folder(docs)
+    path.write_text(page(chapters), encoding="utf-8")
+    return [path, *(file for chapter in chapters for file in (*chapter.figures, *chapter.tables))]
+
+
+def page(chapters: Sequence[Chapter]) -> str:
+    """Return the whole page."""
+    lines = [_INTRODUCTION, *_overview(chapters), ""]
+    for chapter in chapters:
+        lines += [f"## {chapter.experiment.TITLE}", "", *_body(chapter), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _runs(output: Path, size: str | None, seed: int) -> Iterable[Run]:
+    for name in EXPERIMENTS:
+        sizes = [size] if size else ["full", "default", "quick"]
+        runs = [Run(name, each, seed, output) for each in sizes]
+        yield max(runs, key=_finished_share)  # the first, and so the largest, of equals
+
+
+def _finished_share(run: Run) -> float:
+    return len(stored_parts(run).tables) / len(load_experiment(run.name).parts(run.parameters))
+
+
+def _chapter(run: Run, docs: Path) -> Chapter:
+    stored = stored_parts(run)
+    figures = draw(run, stored.tables, docs / "figures", "paper_")
+    tables = _write_tables(run.name, stored, docs / "paper_tables")
+    return Chapter(run, stored, figures, tables, findings(run, stored.tables), summary(run, stored.tables))
+
+
+def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
+    """Write the tables that are small, those with the same columns in one file, in place of older ones."""
+    for old in folder.glob(f"{name}*.csv"):
+        old.unlink()
+    alike: dict[tuple[str, ...], dict[str, Table]] = {}
+    for part, table in stored.tables.items():
+        alike.setdefault(tuple(table), {})[part] = table
+    most = max(map(len, alike.values()), default=0)
+    paths = []
+    for members in alike.values():
+        lengths = [len(next(iter(table.values()))) for table in members.values()]
+        text = to_csv({"part": np.repeat(list(members), lengths), **joined(members.values())})
+        if len(text) <= LARGEST_TABLE:
+            make_folder(folder)
+            main = len(members) == most and folder / f"{name}.csv" not in paths
+            paths.append(folder / (f"{name}.csv" if main else f"{name}_{next(iter(members))}.csv"))
+            paths[-1].write_text(text, encoding="utf-8", newline="")
+    return paths
+
+
+def _overview(chapters: Sequence[Chapter]) -> list[str]:
+    rows = []
+    for chapter in chapters:
+        verdicts = [finding.agrees for finding in chapter.findings]
+        counts = [str(verdicts.count(verdict)) for verdict in ("yes", "in part", "no")]
+        size = chapter.run.size if chapter.stored.tables else "not run"
+        rows.append((f"[{chapter.run.name}](#{_anchor(chapter.experiment.TITLE)})", size, *counts))
+    return _markdown(("experiment", "size", "agrees", "in part", "does not"), rows)
+
+
+def _anchor(title: str) -> str:
+    """Address of a heading, as GitHub and MyST form it."""
+    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")
+
+
+def _body(chapter: Chapter) -> list[str]:
+    command = f"localegop paper run {chapter.run.name}{_flag(chapter.run.size)}"
+    if not chapter.stored.tables:
+        return [f"Not run yet: `{command}`."]
+    lines = []
+    for figure in chapter.figures:
+        caption = chapter.experiment.CAPTIONS[figure.stem.removeprefix("paper_")]
+        lines += [f"![{chapter.experiment.TITLE}](figures/{figure.name})", "", caption, ""]
+    if chapter.findings:
+        rows = [(each.claim, each.paper, each.ours, each.agrees) for each in chapter.findings]
+        lines += [*_markdown(("claim", "paper", "here", "agrees"), rows), ""]
+    if chapter.summary:
+        rows = list(zip(*(map(str, column) for column in chapter.summary.values()), strict=True))
+        lines += [*_markdown(tuple(chapter.summary), rows), ""]
+    return [*lines, *_provenance(chapter, command)]
+
+
+def _provenance(chapter: Chapter, command: str) -> list[str]:
+    records = list(chapter.stored.records.values())
+    every = len(chapter.experiment.parts(chapter.run.parameters))
+    parts = f"{len(records)} of {every} parts" if len(records) < every else "all parts"
+    processors = "/".join(sorted({str(record["processors"]) for record in records}))
+    took = clock(chapter.stored.seconds)
+    links = ", ".join(f"[{path.name}](paper_tables/{path.name})" for path in chapter.tables)
+    versions = ", ".join(f"{name} {number}" for name, number in records[0]["versions"].items())
+    return [
+        f"`{command}`: {parts} in {took} on {processors} processors, seed {chapter.run.seed}."
+        + (f" Tables: {links}." if links else ""),
+        "",
+        "<details><summary>Parameters and versions</summary>",
+        "",
+        f"`{json.dumps(chapter.run.parameters)}`",
+        "",
+        f"{versions}.",
+        "",
+        "</details>",
+    ]
+
+
+def _flag(size: str) -> str:
+    return "" if size == "default" else f" --{size}"
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

@@ -1,0 +1,231 @@
+"""Run an experiment part by part: store what is finished, skip what is stored, draw from what is stored."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from localegop.research.paper import load_experiment
+from localegop.research.paper.experiment import SIZES, Finding, Refused, Skipped, Table, Tables
+from localegop.research.paper.progress import PartsProgress
+from localegop.research.paper.store import Damaged, Store, make_folder
+from localegop.research.paper.workers import Outcome, compute_parts
+
+DEFAULT_FOLDER = "paper_output"
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment at one size and seed, and the folder where its parts are.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment, see :data:`localegop.research.paper.EXPERIMENTS`.
+    size : {"tiny", "quick", "default", "full"}
+    seed : int
+    output : Path
+        Parts and figures go to ``output/name/size-seedS``.
+    changes : dict
+        Parameters that differ from those of the size.
+    tag : str
+        Added to the name of the folder, so that runs with changes do not overwrite each other.
+    """
+
+    name: str
+    size: str = "default"
+    seed: int = 0
+    output: Path = Path(DEFAULT_FOLDER)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        if self.size not in SIZES:
+            raise ValueError(f"size must be one of {', '.join(SIZES)}, got {self.size!r}")
+        unknown = set(self.changes) - set(load_experiment(self.name).PARAMETERS[self.size])
+        if unknown:
+            raise ValueError(f"{self.name} has no parameters {sorted(unknown)}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the size, with the changes."""
+        return {**load_experiment(self.name).PARAMETERS[self.size], **self.changes}
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts and figures are."""
+        return self.output / self.name / f"{self.size}-seed{self.seed}{self.tag and '-' + self.tag}"
+
+    @property
+    def store(self) -> Store:
+        """Stored parts."""
+        revision = getattr(load_experiment(self.name), "REVISION", 1)
+        return Store(self.folder, self.parameters, self.seed, revision)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of a run: tables and records by part, and what was damaged."""
+
+    tables: dict[str, Table]
+    records: dict[str, dict[str, Any]]
+    damaged: dict[str, str]
+
+    @property
+    def seconds(self) -> float:
+        """Time that the parts took."""
+        return float(sum(record["seconds"] for record in self.records.values()))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run left: tables by part, figures, and the lines about parts that did not run."""
+
+    tables: dict[str, Table]
+    figures: list[Path]
+    refused: list[str]
+    skipped: list[str]
+
+
+def stored_parts(run: Run) -> Stored:
+    """Read all finished parts of a run."""
+    stored = Stored({}, {}, {})
+    for part in load_experiment(run.name).parts(run.parameters):
+        try:
+            found = run.store.load(part)
+        except Damaged as error:
+            stored.damaged[part] = str(error)
+            continue
+        if found is not None:
+            stored.tables[part], stored.records[part] = found.table, found.record
+    return stored
+
+
+def execute(
+    run: Run, *, jobs: int = 1, again: bool = False, say: Callable[[str], None] | None = None
+) -> Result:
+    """Compute the parts that are not stored yet, then draw.
+
+    Parameters
+    ----------
+    run : Run
+    jobs : int, default=1
+        Parts computed at the same time, in processes that share the processors. The engine uses all
+        processors anyway, so more than one only helps where parts are many and small.
+    again : bool, default=False
+        Compute stored parts again.
+    say : callable or None
+        Where lines for people go, by default standard error.
+
+    Returns
+    -------
+    Result
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    tell = say or _to_standard_error
+    require_matplotlib()
+    make_folder(run.folder)
+    experiment = load_experiment(run.name)
+    costs = experiment.parts(run.parameters)
+    stored = Stored({}, {}, {}) if again else stored_parts(run)
+    for part, reason in stored.damaged.items():
+        tell(f"{run.name}: stored part {part} is damaged ({reason}) and is computed again")
+    if stored.tables:
+        tell(f"{run.name}: {len(stored.tables)} of {len(costs)} parts are there already")
+    refused, to_do = _split_by_needs(run.name, [part for part in costs if part not in stored.tables])
+    skipped: list[str] = []
+    with PartsProgress(run.name, {part: costs[part] for part in to_do}, tell) as progress:
+        for outcome in compute_parts(run, to_do, jobs, progress.started):
+            _sort_out(run.name, outcome, refused, skipped)
+            progress.finished(outcome.part)
+    for line in (*skipped, *refused):
+        tell(line)
+    tables = stored_parts(run).tables
+    return Result(tables, draw(run, tables), refused, skipped)
+
+
+def draw(run: Run, tables: Tables, folder: Path | None = None, prefix: str = "") -> list[Path]:
+    """Draw the figures of a run from its tables and return where they are."""
+    require_matplotlib()
+    if not tables:
+        return []
+    folder = folder or run.folder
+    make_folder(folder)
+    paths = []
+    for name, figure in load_experiment(run.name).draw(tables, run.parameters).items():
+        paths.append(folder / f"{prefix}{name}.png")
+        figure.savefig(paths[-1], dpi=150, metadata={"Software": None})
+    return paths
+
+
+def findings(run: Run, tables: Tables) -> list[Finding]:
+    """Compare with what the paper reports."""
+    return load_experiment(run.name).findings(tables, run.parameters) if tables else []
+
+
+def summary(run: Run, tables: Tables) -> Table:
+    """Return the small table of an experiment, or an empty dict if it has none."""
+    function = getattr(load_experiment(run.name), "summary", None)
+    return function(tables, run.parameters) if function and tables else {}
+
+
+def require_matplotlib() -> None:
+    """Refuse early: nobody wants to learn after twenty minutes that nothing can be drawn."""
+    if find_spec("matplotlib") is None:
+        raise Refused("figures need matplotlib: pip install 'localegop[plot]'")
+
+
+def _split_by_needs(name: str, parts: list[str]) -> tuple[list[str], list[str]]:
+    """Lines about parts that lack a module, and the parts that can run."""
+    needs = getattr(load_experiment(name), "needs", lambda part: ())
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for part in parts:
+        missing = tuple(module for module in needs(part) if find_spec(module) is None)
+        lacking.setdefault(missing, []).append(part)
+    able = lacking.pop((), [])
+    refused = [
+        f"{name}: {_some(several)} left out for want of {' and '.join(missing)}: "
+        "pip install 'localegop[paper]'"
+        for missing, several in lacking.items()
+    ]
+    return refused, able
+
+
+def _some(parts: list[str]) -> str:
+    return f"part {parts[0]} is" if len(parts) == 1 else f"{len(parts)} parts ({parts[0]}, ...) are"
+
+
+def _sort_out(name: str, outcome: Outcome, refused: list[str], skipped: list[str]) -> None:
+    """Put lines of parts that did not run where they belong, once each."""
+    if outcome.error is None:
+        return
+    line = f"{name}: {outcome.error}"
+    if not isinstance(outcome.error, (Refused, Skipped)):
+        raise outcome.error
+    lines = refused if isinstance(outcome.error, Refused) else skipped
+    if line not in lines:
+        lines.append(line)
+
+
+def _to_standard_error(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def clock(seconds: float) -> str:
+    """Seconds for people.
+
+    Examples
+    --------
+    >>> from localegop.research.paper.runner import clock
+    >>> clock(3.24), clock(185)
+    ('3.2 s', '3 min 5 s')
+    """
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,9 @@
+"""Other regression methods, each tuned the way its users would, to compare Local EGOP with.
+
+`METHODS` names them, with Local EGOP's own settings first; `make_method` makes a fresh estimator with
+``fit`` and ``predict``.
+"""
+
+from localegop.research.peers.registry import METHODS, OURS, PEERS, Method, make_method
+
+__all__ = ["METHODS", "OURS", "PEERS", "Method", "make_method"]

@@ -1,0 +1,213 @@
+"""Regression methods as entries: Local EGOP in three settings, and the peers it is compared with.
+
+Each peer is tuned on its training rows the way its users would. To add a method, add an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from localegop.regressor import LocalEGOPRegressor
+from localegop.research.peers.gaussian_process import ArdGaussianProcess
+from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge
+from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
+from localegop.research.peers.networks import FAMILIES, TunedNetwork
+from localegop.research.peers.per_feature import PerFeatureLocalLinear
+from localegop.research.peers.recursive_features import TunedRecursiveFeatureMachine
+from localegop.research.peers.trees import TunedBoosting, TunedForest, TunedLightGBM
+
+
+@dataclass(frozen=True)
+class Method:
+    """A regression method.
+
+    Parameters
+    ----------
+    label : str
+        For tables and legends.
+    tuning : str
+        What is chosen, and how.
+    make : callable
+        (tuning_rows, random_state, threads) -> estimator.
+    module, extra : str
+        Optional module that it needs, and the extra of localegop that brings it; empty if there is none.
+    largest_n : int or None
+        Most training rows for which it is practical; given more, it is to be run on as many of them.
+    most_queries : int or None
+        Most test rows for which it is practical.
+    intervals : bool
+        Whether it has ``predict_interval`` at a cost worth paying.
+    """
+
+    label: str
+    tuning: str
+    make: Callable[[int, int, int], Any]
+    module: str = ""
+    extra: str = ""
+    largest_n: int | None = None
+    most_queries: int | None = None
+    intervals: bool = False
+
+    @property
+    def available(self) -> bool:
+        """Whether its module is installed."""
+        return not self.module or find_spec(self.module) is not None
+
+
+def _local_egop(**options: Any) -> Callable[[int, int, int], Any]:
+    return lambda rows, seed, threads: LocalEGOPRegressor(**options, random_state=seed, n_jobs=threads)
+
+
+def _tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int, int], Any]:
+    return lambda rows, seed, threads: kind(
+        *arguments, tuning_rows=rows, random_state=seed, threads=threads
+    )
+
+
+_NETWORK = FAMILIES["relu"].reduced(
+    widths=(512,), weight_decays=(0.0, 1e-4), batch_sizes=(64,), patience=50
+)
+
+OURS = {
+    "local_egop": Method(
+        "Local EGOP",
+        "nothing by hand: units, steps, size, degree and ridge at held-out points",
+        _local_egop(),
+        intervals=True,
+    ),
+    "local_egop_query": Method(
+        "Local EGOP, query strategy",
+        "ridge at points left out; every query chooses its step",
+        _local_egop(strategy="query"),
+        largest_n=10_000,
+        most_queries=100,
+    ),
+    "paper_egop": Method(
+        "Local EGOP, paper's settings",
+        "none: the paper's schedule and ridge",
+        _local_egop(**LocalEGOPRegressor.paper_parameters()),
+        largest_n=10_000,
+        most_queries=30,
+    ),
+}
+
+PEERS = {
+    "neighbors": Method(
+        "k nearest neighbors", "k, weights and standardization, leave-one-out", _tuned(TunedNeighbors)
+    ),
+    "nadaraya_watson": Method(
+        "Nadaraya-Watson", "one Gaussian bandwidth, leave-one-out", _tuned(NadarayaWatson), largest_n=20_000
+    ),
+    "local_linear": Method(
+        "local linear, isotropic",
+        "effective neighborhood size and ridge, leave-one-out (Local EGOP without its recursion)",
+        _local_egop(n_iter=0, degree=1),
+    ),
+    "kernel_reg": Method(
+        "statsmodels KernelReg",
+        "one bandwidth per feature, local linear, cv_ls on at most 100 rows",
+        lambda rows, seed, threads: PerFeatureLocalLinear(tuning_rows=rows, random_state=seed),
+        module="statsmodels",
+        extra="bench",
+        largest_n=500,
+    ),
+    "mlkr": Method(
+        "MLKR + k-NN",
+        "dimension of the map on a fifth set aside, at most 100 steps, then k as for k-NN",
+        _tuned(MetricNeighbors),
+        module="metric_learn",
+        extra="bench",
+        largest_n=1000,
+    ),
+    "kernel_ridge": Method(
+        "kernel ridge, Gaussian",
+        "length and ridge, leave-one-out",
+        _tuned(TunedKernelRidge, "rbf"),
+        largest_n=12_000,
+    ),
+    "kernel_ridge_laplace": Method(
+        "kernel ridge, Laplace",
+        "length and ridge, leave-one-out",
+        _tuned(TunedKernelRidge, "laplace"),
+        largest_n=12_000,
+    ),
+    "gaussian_process": Method(
+        "Gaussian process, ARD",
+        "a length per feature, noise and scale, marginal likelihood, two starts",
+        _tuned(ArdGaussianProcess),
+        largest_n=1000,
+        intervals=True,
+    ),
+    "forest": Method(
+        "random forest",
+        "features per split and leaf size, out-of-bag, 500 trees",
+        _tuned(TunedForest),
+        largest_n=20_000,
+    ),
+    "boosting": Method(
+        "gradient boosting",
+        "rate, leaves and leaf size on a fifth set aside, early stopping",
+        _tuned(TunedBoosting),
+    ),
+    "lightgbm": Method(
+        "LightGBM",
+        "leaves and leaf size on a fifth set aside, early stopping, then all rows",
+        _tuned(TunedLightGBM),
+        module="lightgbm",
+        extra="bench",
+    ),
+    "xrfm": Method(
+        "xRFM",
+        "bandwidth, ridge and iteration on a fifth set aside",
+        _tuned(TunedRecursiveFeatureMachine),
+        module="xrfm",
+        extra="paper",
+        largest_n=20_000,
+    ),
+    "network": Method(
+        "two-layer network",
+        "learning rate and weight decay on a fifth set aside, width 512, early stopping",
+        lambda rows, seed, threads: TunedNetwork(
+            _NETWORK, max_epochs=500, random_state=seed, threads=threads
+        ),
+        module="torch",
+        extra="paper",
+        largest_n=20_000,
+    ),
+}
+
+METHODS = OURS | PEERS
+
+
+def make_method(name: str, *, tuning_rows: int = 2000, random_state: int = 0, threads: int = 1) -> Any:
+    """Return a fresh estimator of this method.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    tuning_rows : int, default=2000
+        Most rows, drawn at random from the training rows, on which it is tuned; the final fit takes all.
+    random_state : int, default=0
+        Seed of everything random.
+    threads : int, default=1
+        Threads to use.
+
+    Examples
+    --------
+    >>> from localegop.datasets import make_helix
+    >>> from localegop.research.peers import make_method
+    >>> X, y = make_helix(300, 3, random_state=0)
+    >>> model = make_method("nadaraya_watson").fit(X[:250], y[:250])
+    >>> model.predict(X[250:]).shape
+    (50,)
+    """
+    if name not in METHODS:
+        raise ValueError(f"no method is called {name!r}; there are {', '.join(METHODS)}")
+    method = METHODS[name]
+    if not method.available:
+        raise ImportError(f"{method.label} needs {method.module}: pip install 'localegop[{method.extra}]'")
+    return method.make(tuning_rows, random_state, threads)

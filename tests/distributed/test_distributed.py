@@ -1,0 +1,282 @@
+"""Fits on a Dask cluster against fits in one process; failures, bad input, files."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localegop import LocalEGOPRegressor
+from localegop._fit import pilot_fits as trial
+from localegop.datasets import make_helix
+
+pytest.importorskip("distributed")
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+from localegop.distributed import DaskLocalEGOPRegressor
+from localegop.distributed.cluster import Cluster
+
+RNG = np.random.default_rng(0)
+X, Y = make_helix(800, 3, noise=0.05, random_state=0)
+X[:60], Y[:60] = X[60:120], Y[60:120]  # rows given twice
+QUERIES = np.vstack([X[:60] + 0.02, 30.0 * X[:3], RNG.normal(size=(17, 3))])
+QUICK = {"max_neighbors": 60, "initial_metric": "variance", "n_iter": 2}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return LocalEGOPRegressor(**QUICK).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def spread(client):
+    return DaskLocalEGOPRegressor(**QUICK, n_partitions=5).fit(
+        da.from_array(X, chunks=(300, 3)), da.from_array(Y, chunks=170)
+    )
+
+
+def same(lazy, eager):
+    return np.array_equal(lazy.compute(), eager, equal_nan=True)
+
+
+def test_everything_is_as_in_one_process(plain, spread):
+    assert len(spread._models[0].field.tables) == 5
+    assert spread.choice_ == plain.choice_
+    assert spread.gain_over_isotropic_ == plain.gain_over_isotropic_
+    queries = da.from_array(QUERIES, chunks=(50, 3))
+    guess = spread.predict(queries)
+    assert guess.chunks == ((50, 30),)
+    assert same(guess, plain.predict(QUERIES))
+    assert same(spread.predict(QUERIES, return_std=True)[1], plain.predict(QUERIES, return_std=True)[1])
+    assert same(spread.predict_interval(queries, [0.5, 0.9]), plain.predict_interval(QUERIES, [0.5, 0.9]))
+    assert same(spread.loo_residuals_, plain.loo_residuals_)
+    assert spread.global_importance() == pytest.approx(plain.global_importance(), rel=1e-12)
+    assert spread.score(X, Y) == plain.score(X, Y)
+    (fits,), there = spread.localize(QUERIES, trace=True), plain.localize(QUERIES, trace=True)
+    fits = fits.compute()
+    for name in ("gradient", "metric", "agop", "noise", "status"):
+        assert np.array_equal(getattr(fits, name), getattr(there, name))
+    assert np.array_equal(fits.trace.loo_error, there.trace.loo_error)
+    with pytest.raises(ValueError, match="to_local"):
+        fits.neighbors(0)
+
+
+def test_to_local_is_the_plain_estimator(plain, spread):
+    local = spread.to_local()
+    assert type(local) is LocalEGOPRegressor
+    assert np.array_equal(local.predict(QUERIES), plain.predict(QUERIES))
+    ours, theirs = local.localize(QUERIES).neighbors(0), plain.localize(QUERIES).neighbors(0)
+    assert ours.index.tolist() == theirs.index.tolist()
+    assert np.array_equal(local.loo_residuals_, plain.loo_residuals_)
+
+
+@pytest.mark.parametrize(
+    ("count", "parameters"),
+    [
+        (1, QUICK | {"final": "kriging"}),
+        (6, QUICK | {"n_iter": 1, "final": "kriging"}),
+        (3, QUICK | {"schedule": "power", "exclusion_radius": 1.0, "covariance_cap": 1.0}),
+        (2, QUICK | {"outputs": "separate", "n_iter": 1}),
+    ],
+)
+def test_weights_several_outputs_and_missing_values(client, count, parameters):
+    weight = RNG.integers(0, 3, size=len(X)).astype(float)
+    y = np.column_stack([Y, X[:, 0] ** 2])
+    y[5, 1] = np.nan
+    plain = LocalEGOPRegressor(**parameters, missing="drop").fit(X, y, weight)
+    model = DaskLocalEGOPRegressor(**parameters, missing="drop", n_partitions=count)
+    model.fit(da.from_array(X, chunks=(200, 3)), y, weight)
+    near = QUERIES[:60]
+    assert same(model.predict(near), plain.predict(near))
+    assert same(model.predict_interval(near), plain.predict_interval(near))
+    assert same(model.loo_residuals_, plain.loo_residuals_)
+
+
+def test_axes_from_slopes(client, monkeypatch):
+    monkeypatch.setattr(trial, "FEW", 40)  # so that the first attempt looks at fewer than the second
+    X, y = make_helix(5000, 3, random_state=1)
+    wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
+    parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}
+    plain = LocalEGOPRegressor(**parameters).fit(wide, y)
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(wide, y)
+    assert model.choice_ == plain.choice_
+    assert np.array_equal(model.initial_metric_, plain.initial_metric_)
+    assert same(model.predict(wide[:50] + 0.01), plain.predict(wide[:50] + 0.01))
+
+
+def test_ties_are_broken_alike(client):
+    grid = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0)), axis=-1).reshape(-1, 2)
+    y = np.sin(grid[:, 0] / 3.0) + grid[:, 1]
+    parameters = {"max_neighbors": 30, "initial_metric": "identity", "n_iter": 1}
+    plain = LocalEGOPRegressor(**parameters).fit(grid, y)
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=4).fit(grid, y)
+    assert same(model.predict(grid[:40] + 0.5), plain.predict(grid[:40] + 0.5))
+
+
+def test_files(spread, tmp_path):
+    spread.save(tmp_path / "model")
+    names = sorted(path.name for path in (tmp_path / "model").iterdir())
+    assert names == ["index.npz", *(f"model-0-part-{p:05d}.npz" for p in range(5))]
+    again = DaskLocalEGOPRegressor.load(tmp_path / "model")
+    assert again.get_params() == spread.get_params() | {"random_state": 0}
+    assert again.choice_ == spread.choice_
+    assert again.gain_over_isotropic_ == spread.gain_over_isotropic_
+    assert same(again.predict_interval(QUERIES), spread.predict_interval(QUERIES).compute())
+    assert same(again.loo_residuals_, spread.loo_residuals_.compute())
+    assert np.array_equal(again.to_local().predict(QUERIES), spread.predict(QUERIES).compute())
+    part = tmp_path / "model" / names[2]
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match="is damaged or cut short"):
+        DaskLocalEGOPRegressor.load(tmp_path / "model")
+    part.unlink()
+    with pytest.raises(ValueError, match="is missing where a worker looks for it"):
+        DaskLocalEGOPRegressor.load(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"has no file index\.npz"):
+        DaskLocalEGOPRegressor.load(tmp_path)
+
+
+def test_dataframes_keep_names_and_index(client, plain):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = DaskLocalEGOPRegressor(**QUICK, n_partitions=2).fit(
+        dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(Y, name="height"), npartitions=4)
+    )
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    queries = pd.DataFrame(QUERIES, columns=["a", "b", "c"], index=np.arange(500, 580))
+    guess = model.predict(dd.from_pandas(queries, npartitions=2)).compute()
+    assert guess.name == "height" and guess.index.tolist() == queries.index.tolist()
+    assert np.array_equal(guess.to_numpy(), plain.predict(QUERIES))
+    with pytest.raises(ValueError, match=r"columns of fit, \['a', 'b', 'c'\]"):
+        model.predict(dd.from_pandas(queries[["b", "a", "c"]], npartitions=2))
+
+
+def test_a_plain_model_predicts_on_dask_arrays(plain):
+    queries = da.from_array(QUERIES, chunks=(30, 3))
+    assert np.array_equal(plain.predict(queries).compute(scheduler="sync"), plain.predict(QUERIES))
+    lazy = plain.predict_interval(queries, [0.5, 0.8])
+    assert np.array_equal(lazy.compute(scheduler="sync"), plain.predict_interval(QUERIES, [0.5, 0.8]))
+    last = plain.localize(queries)[-1].compute(scheduler="sync")
+    assert np.array_equal(last.metric, plain.localize(QUERIES).metric[60:])
+    frame = dd.from_pandas(pd.DataFrame(QUERIES), npartitions=2)
+    _, std = plain.predict(frame, return_std=True)
+    assert np.array_equal(std.compute(scheduler="sync"), plain.predict(QUERIES, return_std=True)[1])
+    with pytest.raises(ValueError, match="rows of 3 features"):
+        plain.predict(queries[:, :2]).compute(scheduler="sync")
+
+
+def test_unknown_sizes_and_empty_chunks(client, plain):
+    lazy, labels = da.from_array(X, chunks=(100, 3)), da.from_array(Y, chunks=100)
+    far = da.from_array(X + 100.0, chunks=(100, 3))
+    rows = da.concatenate([lazy, far])
+    keep = rows[:, 0] < 50.0  # leaves empty chunks of unknown sizes
+    model = DaskLocalEGOPRegressor(**QUICK, n_partitions=2)
+    model.fit(rows[keep], da.concatenate([labels, labels])[keep])
+    guess = model.predict(rows[keep])
+    assert np.isnan(guess.shape[0])
+    assert same(guess, plain.predict(X))
+
+
+def test_bad_input_is_named(client):
+    lazy, labels = da.from_array(X, chunks=(100, 3)), da.from_array(Y, chunks=100)
+    model = DaskLocalEGOPRegressor(**QUICK)
+    holes = X.copy()
+    holes[321, 1] = np.nan
+    with pytest.raises(
+        ValueError, match=r"X contains NaN in chunk 3 \(rows 300 to 399\), first in row 321"
+    ):
+        model.fit(da.from_array(holes, chunks=(100, 3)), labels)
+    with pytest.raises(ValueError, match="X has 800 rows, y has 700 rows"):
+        model.fit(lazy, labels[:700])
+    with pytest.raises(ValueError, match="sample_weight must be one finite number"):
+        model.fit(lazy, labels, -np.ones(len(X)))
+    words = dd.from_pandas(pd.DataFrame({"a": ["one", "two"] * 400}), npartitions=2)
+    with pytest.raises(ValueError, match=r"X must hold numbers, but not so in chunk \d"):
+        model.fit(words, labels)
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        model.fit(lazy[:1], labels[:1])
+    with pytest.raises(ValueError, match="strategy='field'"):
+        DaskLocalEGOPRegressor("query").fit(lazy, labels)
+    with pytest.raises(ValueError, match="'n_partitions' parameter"):
+        DaskLocalEGOPRegressor(n_partitions=0).fit(lazy, labels)
+    assert not hasattr(model, "choice_")
+
+
+def test_a_worker_without_the_package_is_named(client, tmp_path):
+    (tmp_path / "without.py").write_text("import sys\nsys.modules['localegop'] = None\n")
+    address = client.scheduler.address
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard"]
+    worker = subprocess.Popen(
+        [*command, "--nthreads", "1", "--preload", str(tmp_path / "without.py")],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        client.wait_for_workers(3, timeout=60)
+        with pytest.raises(RuntimeError, match=r"ModuleNotFoundError.*on all workers"):
+            DaskLocalEGOPRegressor(**QUICK).fit(X, Y)
+    finally:
+        worker.kill()
+        worker.wait()
+        while len(client.nthreads()) > 2:
+            time.sleep(0.05)
+
+
+def test_a_worker_may_die_during_fit_and_predict(client, plain):
+    def strike():
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    killer = threading.Timer(1.0, strike)
+    killer.start()
+    model = DaskLocalEGOPRegressor(**QUICK, n_partitions=4).fit(X, Y)
+    killer.join()
+    client.wait_for_workers(2, timeout=60)
+    strike()  # half of the field is lost
+    assert same(model.predict(QUERIES), plain.predict(QUERIES))
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_lost_scheduler_is_an_error(client):
+    other = Client(client.scheduler.address, set_as_default=False)
+    cluster = Cluster(other)
+    waiting = cluster.submit(time.sleep, 3)
+    threading.Timer(0.3, other.close).start()
+    with pytest.raises(ConnectionError, match="is gone or was restarted"):
+        cluster.gather([waiting])
+    with pytest.raises(ConnectionError, match="not connected"):
+        DaskLocalEGOPRegressor(client=other).fit(X, Y)
+
+
+def test_interrupted_fits_leave_nothing_behind(client, monkeypatch):
+    def keys():
+        return set(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
+
+    def interrupted(self, futures, *rest, **more):
+        raise KeyboardInterrupt
+
+    before = keys()
+    monkeypatch.setattr(Cluster, "gather", interrupted)
+    model = DaskLocalEGOPRegressor(**QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(da.from_array(X, chunks=(100, 3)), Y)
+    assert not hasattr(model, "choice_")
+    for _ in range(100):
+        if keys() <= before:
+            break
+        time.sleep(0.1)
+    assert keys() <= before

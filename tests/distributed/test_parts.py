@@ -1,0 +1,137 @@
+"""Parts of the distributed fit that need no cluster: who lends what, packed lists, splits, plans."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from localegop._engine.local_data import _listed
+from localegop._predict.uncertainty import Calibration
+from localegop.distributed import plan
+from localegop.distributed.calibrating import lazy_multipliers
+from localegop.distributed.halo import lent, reach_of
+from localegop.distributed.packed_lists import joined, packed
+from localegop.distributed.partitions import rank_to_number
+from localegop.distributed.planning import partitions_for
+from localegop.distributed.shuffling import shuffled
+from localegop.distributed.splitting import splits_of
+from localegop.distributed.tables import stacked
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("cell", [1, 16])
+def test_what_is_lent_holds_all_nearest_rows(cell):
+    rows = RNG.normal(size=(900, 3))
+    home = (rows[:, 0] > 0.2).astype(int) + (rows[:, 1] > 0.0)
+    centers = np.vstack([rows[home == 0][:50], 20.0 * RNG.normal(size=(5, 3))])
+    reach = reach_of(rows[home == 0], centers, 40, cell)
+    known = home == 0
+    for other in (1, 2):
+        theirs = np.flatnonzero(home == other)
+        known[theirs[lent(rows[theirs], reach, 40)]] = True
+    assert known.sum() < len(rows)
+    for center in centers:
+        nearest = np.argsort(np.sum((rows - center) ** 2, axis=1))[:40]
+        assert known[nearest].all()
+
+
+def test_few_rows_reach_everywhere():
+    rows = RNG.normal(size=(30, 2))
+    reach = reach_of(rows[:5], rows[:5], 10)
+    assert np.isinf(reach.radius).all()
+    assert set(lent(rows[5:], reach, 10)) >= set(np.argsort(np.sum((rows[5:] - rows[0]) ** 2, axis=1))[:10])
+
+
+@pytest.mark.parametrize(("largest", "kind"), [(300, np.uint8), (400_000, np.uint16)])
+def test_lists_are_unpacked_as_they_were(largest, kind):
+    lists = [
+        np.sort(RNG.choice(largest, size=RNG.integers(1, 90), replace=False)).astype(np.int32)
+        for _ in range(60)
+    ]
+    whole = _listed(lists)
+    both = joined([packed(whole[:25], kind), packed(whole[25:], kind)])
+    for rows in (slice(0, 60), slice(7, 30), slice(59, 60), slice(0, 0)):
+        assert both[rows].indices.tolist() == whole[rows].indices.tolist()
+        assert both[rows].start.tolist() == whole[rows].start.tolist()
+    number = np.arange(largest, dtype=np.int32) * 2
+    assert both.renumbered(number)[:60].indices.tolist() == (2 * whole.indices).tolist()
+
+
+def test_splits_are_balanced_and_cover_space():
+    rows = RNG.normal(size=(4000, 3)) * [1.0, 5.0, 0.1]
+    for count in (1, 2, 5, 16):
+        counts = np.bincount(splits_of([rows[:2000], rows[2000:]], count).home(rows), minlength=count)
+        assert len(counts) == count
+        assert counts.min() > 0.9 * 4000 / count
+    far = splits_of([rows], 4).home(np.full((1, 3), 1e9))
+    assert 0 <= far[0] < 4
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_every_piece_arrives_in_order(count):
+    class Here:
+        def submit(self, function, *arguments):
+            return function(*arguments)
+
+    sources = [[{"row": np.array([[r, p]])} for p in range(count)] for r in range(37)]
+    for p, tables in enumerate(shuffled(Here(), sources, count)):
+        assert stacked(tables)["row"].tolist() == [[r, p] for r in range(37)]
+    assert len(tables) == (37 if count == 5 else 7)
+
+
+@pytest.mark.parametrize("sizes", [[700, 1, 2000], [30], [1, 1]])
+def test_quantiles_from_parts_are_those_of_all(sizes):
+    tables = [
+        {
+            "score": np.round(RNG.exponential(size=(m, 2)), 2),
+            "share": RNG.integers(1, 4, size=m).astype(float),
+        }
+        for m in sizes
+    ]
+    levels = np.array([0.01, 0.3, 0.5, 0.9, 0.999, 0.99999])
+    whole = stacked(tables)
+    expected = Calibration.from_scores(whole["score"], whole["share"]).multipliers(levels)
+    assert np.array_equal(lazy_multipliers(tables, levels).compute(scheduler="sync"), expected)
+
+
+def test_numbers_of_rows_that_are_not_held_out():
+    held_out = np.array([0, 3, 4, 9])
+    rest = np.setdiff1d(np.arange(12), held_out)
+    assert rank_to_number(np.arange(8), held_out).tolist() == rest.tolist()
+
+
+def test_plans_grow_with_the_problem(capsys):
+    small = plan(10**6, 10, 2, "4GB", n_partitions=16)
+    assert "1,000,000 rows x 10 features on 2 workers" in capsys.readouterr().out
+    large = plan(10**7, 10, 2, "64GB", n_partitions=160, show=False)
+    assert 5 * small.fit_seconds < large.fit_seconds < 20 * small.fit_seconds
+    assert large.needed > 4 * small.needed
+    more = plan(10**7, 10, 20, "64GB", n_partitions=160, show=False)
+    assert more.fit_seconds < 0.3 * large.fit_seconds and more.needed < large.needed
+    assert plan(10**6, 20, 2, "16GB", show=False).fit_seconds > small.fit_seconds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameters", "advice"),
+    [
+        ((10**8, 10, 2, "4GB"), {"max_neighbors": 100}, "raise workers"),
+        ((10**7, 5, 4, "8GB"), {"max_neighbors": 5000, "intrinsic_dimension": 1}, "or raise workers"),
+        ((10**6, 10, 4, "0.5GB"), {"max_neighbors": None}, "lower max_neighbors"),
+        ((10**6, 10, 16, "0.5GB"), {"intrinsic_dimension": 10}, "lower max_neighbors"),
+        ((10**6, 40, 2, "12GB"), {"n_partitions": 2, "max_neighbors": 100}, "raise n_partitions"),
+    ],
+)
+def test_plans_that_do_not_fit_say_what_to_change(arguments, parameters, advice):
+    with pytest.raises(ValueError, match=advice):
+        plan(*arguments, **parameters)
+
+
+def test_plans_refuse_nonsense():
+    with pytest.raises(ValueError, match="n must be a positive whole number"):
+        plan(-1, 10, 2, "4GB")
+    with pytest.raises(ValueError, match="'max_neighbors' parameter"):
+        plan(10, 10, 2, "4GB", max_neighbors=1)
+    assert partitions_for(1000, 4, None, 8) == 1
+    assert partitions_for(1000, 4, 300, 8) == 3
+    assert partitions_for(10**6, 4, 1000, None) == 20

@@ -1,0 +1,231 @@
+"""Peers: kernel methods against brute force, and what every entry promises."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_diabetes
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.neighbors import KNeighborsRegressor
+
+from localegop.datasets import make_helix
+from localegop.research.peers import METHODS, OURS, PEERS, Method, make_method
+from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
+from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
+
+NO_METRIC_LEARN = "metric-learn is missing: pip install 'localegop[bench]'"
+
+
+def helix(n, D=3, seed=0):
+    X, y = make_helix(n, D, noise=0.1, random_state=seed)
+    return X + 5.0, y - 7.0
+
+
+def nadaraya_watson(X, y, queries, bandwidth):
+    weights = np.exp(-cdist(queries, X, "sqeuclidean") / (2 * bandwidth**2))
+    return weights @ y / weights.sum(axis=1)
+
+
+def test_nadaraya_watson_is_the_weighted_mean_with_the_best_bandwidth():
+    X, y = helix(150)
+    model = NadarayaWatson().fit(X, y)
+    Z, queries = X / model.scale_, X[:7] + 0.05
+    expected = nadaraya_watson(Z, y, queries / model.scale_, model.bandwidth_)
+    np.testing.assert_allclose(model.predict(queries), expected, rtol=1e-9)
+
+    def loo(bandwidth, Z):
+        left_out = [
+            nadaraya_watson(np.delete(Z, i, 0), np.delete(y, i), Z[[i]], bandwidth)[0]
+            for i in range(len(Z))
+        ]
+        return np.mean((np.array(left_out) - y) ** 2)
+
+    assert model.loo_error_ == pytest.approx(loo(model.bandwidth_, Z), rel=1e-9)
+    for scaled in (X, X / X.std(axis=0)):
+        for factor in (0.5, 0.8, 1.25, 2.0):
+            assert loo(factor * model.bandwidth_, scaled) >= 0.999 * model.loo_error_
+
+
+def test_nadaraya_watson_far_from_all_points_takes_the_nearest():
+    X, y = helix(100)
+    far = X[[0]] + 1e6
+    assert np.isfinite(NadarayaWatson().fit(X, y).predict(far)).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace"])
+def test_kernel_ridge_solves_the_usual_equations(kernel):
+    X, y = helix(120)
+    model = TunedKernelRidge(kernel).fit(X, y)
+    Z, queries = X / model.scale_, X[:5] + 0.03
+
+    def gram(A, B):
+        d = cdist(A, B)
+        return np.exp(-(d**2) / (2 * model.length_**2)) if kernel == "rbf" else np.exp(-d / model.length_)
+
+    labels = (y - y.mean()) / y.std()
+    direct = KernelRidge(kernel="precomputed", alpha=model.ridge_).fit(gram(Z, Z), labels)
+    expected = y.mean() + y.std() * direct.predict(gram(queries / model.scale_, Z))
+    np.testing.assert_allclose(model.predict(queries), expected, rtol=1e-5)
+
+    residuals = []
+    for i in range(len(Z)):
+        rest = np.arange(len(Z)) != i
+        without = KernelRidge(kernel="precomputed", alpha=model.ridge_).fit(
+            gram(Z[rest], Z[rest]), labels[rest]
+        )
+        residuals.append(labels[i] - without.predict(gram(Z[[i]], Z[rest]))[0])
+    assert model.loo_error_ == pytest.approx(np.mean(np.square(residuals)), rel=1e-4)
+
+
+def test_the_ridge_is_chosen_with_more_rows_than_the_length():
+    X, y = make_helix(300, 3, random_state=0)
+    model = TunedKernelRidge(tuning_rows=40).fit(X, y)
+    labels = (y - y.mean()) / y.std()
+    gram = np.exp(-cdist(X / model.scale_, X / model.scale_, "sqeuclidean") / (2 * model.length_**2))
+
+    def loo(ridge):
+        inverse = np.linalg.inv(gram + ridge * np.eye(len(X)))
+        return np.mean((inverse @ labels / np.diag(inverse)) ** 2)
+
+    assert model.loo_error_ == pytest.approx(loo(model.ridge_), rel=1e-3)
+    assert all(loo(factor * model.ridge_) >= 0.999 * model.loo_error_ for factor in (0.1, 10.0, 100.0))
+
+
+@pytest.mark.parametrize("method", [NadarayaWatson, TunedKernelRidge])
+def test_units_are_chosen(method):
+    X, y = helix(200)
+    noise = 1000.0 * np.random.default_rng(0).standard_normal((200, 1))
+    assert method().fit(np.hstack([X, noise]), y).scale_[-1] > 100.0
+
+
+def test_unknown_kernels_are_refused():
+    X, y = helix(30)
+    with pytest.raises(ValueError, match="'rbf' or 'laplace', got 'cosine'"):
+        TunedKernelRidge("cosine").fit(X, y)
+
+
+def test_constant_labels_and_repeated_rows_are_no_problem():
+    X, _ = helix(40)
+    for name in ("nadaraya_watson", "kernel_ridge", "kernel_ridge_laplace", "boosting"):
+        values = make_method(name).fit(np.repeat(X, 2, axis=0), np.full(80, 3.0)).predict(X)
+        np.testing.assert_allclose(values, 3.0, rtol=1e-6)
+
+
+def test_some_rows_are_distinct_and_depend_on_the_seed_only():
+    rows = some_rows(100, 30, 5)
+    assert len(np.unique(rows)) == 30
+    np.testing.assert_array_equal(rows, some_rows(100, 30, 5))
+    np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_peer_learns_and_repeats_itself(name):
+    method = METHODS[name]
+    if not method.available:
+        pytest.skip(f"{name} needs {method.module}: pip install 'localegop[{method.extra}]'")
+    X, y = helix(400)
+    n, q = min(300, method.largest_n or 300), min(100, method.most_queries or 100)
+    models = [make_method(name, tuning_rows=150, random_state=3).fit(X[:n], y[:n]) for _ in range(2)]
+    first, second = (model.predict(X[300 : 300 + q]) for model in models)
+    np.testing.assert_array_equal(first, second)
+    assert np.mean((first - y[300 : 300 + q]) ** 2) < 0.2 * y.var()
+    if method.intervals:
+        low, high = models[0].predict_interval(X[300:], 0.9).T
+        assert 0.75 <= np.mean((low <= y[300:]) & (y[300:] <= high)) <= 1.0
+
+
+def test_every_entry_says_what_it_is():
+    labels = [method.label for method in METHODS.values()]
+    assert len(set(labels)) == len(labels)
+    assert list(METHODS)[:3] == list(OURS) and not set(OURS) & set(PEERS)
+    for method in METHODS.values():
+        assert method.tuning and bool(method.module) == bool(method.extra)
+        assert (method.largest_n or 10**9) >= 300 and (method.most_queries or 10**9) >= 30
+
+
+@pytest.mark.parametrize("kind", [TunedNeighbors, MetricNeighbors])
+def test_neighbors_choose_the_k_of_least_leave_one_out_error(kind):
+    if kind is MetricNeighbors:
+        pytest.importorskip(
+            "metric_learn", reason="metric-learn is missing: pip install 'localegop[bench]'"
+        )
+    X, y = helix(120)
+    model = kind().fit(X, y)
+    inner, Z = model, X
+    if kind is MetricNeighbors:
+        inner, Z = model.neighbors_, (X - X.mean(axis=0)) / X.std(axis=0) @ model.metric_.components_.T
+    Z = Z / inner.scale_
+
+    def loo(k, weights):
+        left_out = [
+            KNeighborsRegressor(k, weights=weights).fit(np.delete(Z, i, 0), np.delete(y, i)).predict(Z[[i]])
+            for i in range(len(Z))
+        ]
+        return np.mean((np.ravel(left_out) - y) ** 2)
+
+    assert inner.loo_error_ == pytest.approx(loo(inner.n_neighbors_, inner.weights_), rel=1e-9)
+    others = [loo(k, weights) for k in (1, 2, 4, 8, 16, 32) for weights in ("uniform", "distance")]
+    assert min(others) >= inner.loo_error_ * (1 - 1e-12)
+    assert np.mean((model.predict(X) - y) ** 2) <= inner.loo_error_
+
+
+def test_the_gaussian_process_finds_signal_under_noise():
+    X, y = load_diabetes(return_X_y=True)
+    values = make_method("gaussian_process").fit(X[:200], y[:200]).predict(X[200:])
+    assert np.mean((values - y[200:]) ** 2) < 0.65 * y.var()
+
+
+def test_metric_learn_is_left_as_it_was():
+    module = pytest.importorskip("metric_learn._util", reason=NO_METRIC_LEARN)
+    before = module.check_X_y, module.check_array
+    X, y = helix(40)
+    MetricNeighbors(max_iter=2).fit(X, y)
+    assert (module.check_X_y, module.check_array) == before
+
+
+def test_a_learned_metric_forgets_columns_of_noise():
+    pytest.importorskip("metric_learn", reason=NO_METRIC_LEARN)
+    X, y = helix(300)
+    wide = np.hstack([X, np.random.default_rng(0).standard_normal((300, 4))])
+    errors = [
+        np.mean((kind().fit(wide[:200], y[:200]).predict(wide[200:]) - y[200:]) ** 2)
+        for kind in (TunedNeighbors, MetricNeighbors)
+    ]
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
+    torch = pytest.importorskip("torch", reason="torch is missing: pip install 'localegop[paper]'")
+    pytest.importorskip("xrfm", reason="xrfm is missing: pip install 'localegop[paper]'")
+    X, y = helix(80)
+
+    def states():
+        numpy = np.random.get_state()[1].tolist()  # noqa: NPY002
+        return random.getstate(), numpy, torch.get_rng_state().tolist(), torch.get_num_threads()
+
+    before = states()
+    make_method("xrfm", threads=1).fit(X, y).predict(X)
+    assert states() == before
+
+
+def test_names_and_extras_are_told(monkeypatch):
+    with pytest.raises(ValueError, match="no method is called 'xgb'; there are local_egop, "):
+        make_method("xgb")
+    absent = Method("Absent", "", lambda rows, seed, threads: None, module="no_such_module", extra="bench")
+    monkeypatch.setitem(METHODS, "absent", absent)
+    with pytest.raises(ImportError, match=r"Absent needs no_such_module: pip install 'localegop\[bench\]'"):
+        make_method("absent")
+
+
+def test_peers_and_experiments_come_without_torch_and_matplotlib():
+    code = (
+        "import sys\n"
+        "from localegop.research.paper import networks, dimensions, malonaldehyde, _transformer\n"
+        "heavy = {'torch', 'xrfm', 'matplotlib', 'rtdl_revisiting_models'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
