@@ -2,7 +2,8 @@
 
 The continuum recursion with exact gradients (`oracle_recursion`), the quantities that the theorems speak
 of, and problems with exact derivatives on which to run them.
-``python -m localegop.research.theory.report`` checks every claim and writes the page that puts claim and measured number side by side.
+``python -m localegop.research.theory.report`` checks every claim and writes the page that puts
+claim and measured number side by side.
 """
 
 from .bounds import (
