@@ -5,16 +5,28 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from localegop._engine.choice import Choice
     from localegop.regressor import LocalEGOPRegressor
+    from localegop.results import LocalFits, Neighbors, Status, Trace
 
-__all__ = ["LocalEGOPRegressor"]
+__all__ = ["Choice", "LocalEGOPRegressor", "LocalFits", "Neighbors", "Status", "Trace"]
 __version__ = version("localegop")
+
+# Imported when asked for: scikit-learn and the compiled core come with them.
+_HOMES = {
+    "Choice": "localegop._engine.choice",
+    "LocalEGOPRegressor": "localegop.regressor",
+    "LocalFits": "localegop.results",
+    "Neighbors": "localegop.results",
+    "Status": "localegop.results",
+    "Trace": "localegop.results",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimator, and scikit-learn with it, only when it is asked for."""
-    if name == "LocalEGOPRegressor":
-        return import_module("localegop.regressor").LocalEGOPRegressor
+    """Import a public name from where it lives."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'localegop' has no attribute {name!r}")
 
 

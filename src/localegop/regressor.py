@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
@@ -22,13 +22,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localegop._data.rows import DistinctRows, distinct_rows
-from localegop._fit.plan import fitted
-from localegop._fit.setup import Settings
-from localegop._predict import storage
-from localegop._predict.uncertainty import checked_coverage
+from localegop._data import archive
+from localegop._data.rows import DistinctRows, merge_rows
+from localegop._engine.settings import Settings
+from localegop._fit.plan import fit_model
+from localegop._predict.model import Requested, interval_widths
+from localegop._predict.storage import decode_parameters, encode_parameters, pack_model, unpack_model
+from localegop._predict.uncertainty import check_coverage
 from localegop._selection.isotropic_baseline import gain
-from localegop.results import LocalFits, Status, side_by_side
+from localegop.results import LocalFits, Status, stack_outputs
 from localegop.schedules import Geometric, PowerLaw
 
 Array = NDArray[np.float64]
@@ -46,10 +48,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     strategy : {"field", "query"}, default="field"
         "field" learns gradients at all training points once, in ``fit``, after which a prediction takes
         milliseconds. "query" is Algorithm 1 of the paper: every query runs a recursion of its own.
-    schedule : {"ess", "power", "geometric"} or object, default="ess"
-        How neighborhoods shrink. "ess" aims at effective sample sizes and needs no units; "power" and
-        "geometric" are bandwidths in the units of the (initially scaled) features. An object is a callable
-        t -> bandwidth or has a method ``effective_size(t)``; see :mod:`localegop.schedules`.
+    schedule : {"effective_size", "power", "geometric"} or object, default="effective_size"
+        How neighborhoods shrink. "effective_size" aims at effective sample sizes and needs no units;
+        "power" and "geometric" are bandwidths in the units of the (initially scaled) features. An object is
+        a callable t -> bandwidth or has a method ``effective_size(t)``; see :mod:`localegop.schedules`.
     n_iter : int or None, default=None
         Steps of the recursion; None means 4 with effective sizes and 150 with bandwidths. The final fit
         may use fewer: the number that predicts best is chosen.
@@ -75,10 +77,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     degree : {"auto", 0, 1, 2}, default="auto"
         Degree of the final fit. Degree 2 adds products of the leading learned directions with all
         features. "auto" chooses between 1 and 2 (query strategy: 1).
-    ridge : float or "loo", default="loo"
-        Ridge of the local fits relative to the local variance of the features; "loo" takes the best of a
+    ridge : float or "auto", default="auto"
+        Ridge of the local fits relative to the local variance of the features; "auto" takes the best of a
         grid at points left out.
-    final : {"auto", "linear", "kriging"}, default="auto"
+    final : {"auto", "polynomial", "kriging"}, default="auto"
         The final fit: a local polynomial of the ``degree`` above, or kriging, a Gaussian process of up to
         200 neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
         (Gaussian or exponential) are chosen at held-out points. "auto" takes kriging if that lowers the
@@ -108,12 +110,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X had them.
     choice_ : Choice
-        The final fit: number of steps before it, effective size of its neighborhoods, degree (0 or 1),
-        bends (leading directions with quadratic terms; more than 0 for degree 2), ridge, its mean squared
-        error at held-out points as a fraction of the label variance, the correlation length of kriging,
-        None for polynomials, and whether kriging has a linear trend and is rough, of exponential instead
-        of Gaussian covariance. With the query strategy
-        every query chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
+        What was chosen at held-out points: the number of steps, the effective size of the neighborhoods,
+        the final fit with its constants (a polynomial or kriging), and its mean squared error there as a
+        fraction of the label variance; see :class:`localegop.Choice`. With the query strategy every query
+        chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
         What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
         a tuple.
@@ -136,7 +136,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "strategy": [StrOptions({"field", "query"})],
-        "schedule": [StrOptions({"ess", "power", "geometric"}), object],
+        "schedule": [StrOptions({"effective_size", "power", "geometric"}), object],
         "n_iter": [Interval(Integral, 0, None, closed="left"), None],
         "n_subsamples": [Interval(Integral, 1, None, closed="left")],
         "momentum": [Interval(Real, 0, 1, closed="right")],
@@ -146,8 +146,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "covariance_cap": [Interval(Real, 0, None, closed="neither"), None],
         "kernel": [str, callable],
         "degree": [StrOptions({"auto"}), Interval(Integral, 0, 2, closed="both")],
-        "ridge": [StrOptions({"loo"}), Interval(Real, 0, None, closed="left")],
-        "final": [StrOptions({"auto", "linear", "kriging"})],
+        "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "final": [StrOptions({"auto", "polynomial", "kriging"})],
         "max_neighbors": [Interval(Integral, 2, None, closed="left"), None],
         "outputs": [StrOptions({"shared", "separate"})],
         "missing": [StrOptions({"error", "drop"})],
@@ -160,7 +160,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         strategy: str = "field",
         *,
-        schedule: Any = "ess",
+        schedule: Any = "effective_size",
         n_iter: int | None = None,
         n_subsamples: int = 300,
         momentum: float = 0.5,
@@ -170,7 +170,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         covariance_cap: float | None = None,
         kernel: Any = "gaussian",
         degree: Any = "auto",
-        ridge: Any = "loo",
+        ridge: Any = "auto",
         final: str = "auto",
         max_neighbors: int | None = 1000,
         outputs: str = "shared",
@@ -228,11 +228,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features, labels, weight = self._checked(X, y, sample_weight)
         columns = labels.reshape(len(labels), -1)
         each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
-        self._models = [fitted(_rows(features, part, weight), settings) for part in each]
+        self._models = [fit_model(_rows(features, part, weight), settings) for part in each]
+        self._decisions = [model.decisions for model in self._models]
         self._flat_output = labels.ndim == 1
         self.n_samples_ = len(features)
         self.output_names_ = _output_names(y, columns.shape[1], self._flat_output)
         self._publish()
+        self._publish_residuals()
         return self
 
     def _checked(
@@ -244,12 +246,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
             )
             X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-            return X, y, _shares(sample_weight, X)
+            return X, y, _weights(sample_weight, X)
         allowed = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         features = np.array(validate_data(self, X, ensure_min_samples=2, **allowed))
         labels = np.array(check_array(y, ensure_2d=False, input_name="y", **allowed))
         check_consistent_length(features, labels)
-        weight = _shares(sample_weight, features).copy()
+        weight = _weights(sample_weight, features).copy()
         lacking = np.isnan(features).any(axis=1) | np.isnan(labels.reshape(len(labels), -1)).any(axis=1)
         if lacking.all():
             raise ValueError(f"missing='drop' leaves nothing: all {len(features)} rows have missing values")
@@ -257,16 +259,19 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return features, labels, weight
 
     def _publish(self) -> None:
-        """Set the fitted attributes that tell what was found."""
-        single = len(self._models) == 1
-        choices = tuple(model.choice for model in self._models)
-        metrics = tuple(model.initial_metric for model in self._models)
+        """Set the fitted attributes that tell what was decided."""
+        single = len(self._decisions) == 1
+        choices = tuple(decisions.choice for decisions in self._decisions)
+        metrics = tuple(decisions.initial_metric for decisions in self._decisions)
         self.choice_ = choices[0] if single else choices
         self.initial_metric_ = metrics[0] if single else metrics
-        residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
         if self.strategy == "field":
-            gains = tuple(gain(model.isotropic_error, model.choice.error) for model in self._models)
+            gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
             self.gain_over_isotropic_ = gains[0] if single else gains
+
+    def _publish_residuals(self) -> None:
+        """Set the residuals of the training rows, if there are any."""
+        residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
         if residuals:
             together = np.hstack(residuals)
             self.loo_residuals_ = together[:, 0] if self._flat_output else together
@@ -295,8 +300,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Only with ``return_std``.
         """
         if _is_lazy(X):
-            return self._mapped(X, spread=return_std).predicted(return_std)
-        fits = self._fits(X, spread=return_std)
+            return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
+        fits = self._fits(X, Requested(uncertainty=return_std))
         return (fits.value, fits.std) if return_std else fits.value
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:
@@ -316,23 +321,26 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (q, 2), or (q, k, 2) for a sequence of coverages
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
-        check_is_fitted(self, "_models")
-        levels = checked_coverage(coverage)
+        check_is_fitted(self, "_decisions")
+        levels, requested = check_coverage(coverage), Requested(uncertainty=True)
         multipliers = [model.multipliers(levels) for model in self._models]
         if _is_lazy(X):
-            return self._mapped(X, spread=True).intervals(coverage, multipliers)
-        return self._interval(self._fits(X, spread=True), coverage, multipliers)
+            return self._lazy_answers(X, requested).intervals(coverage, multipliers)
+        return self._interval(self._fits(X, requested), coverage, multipliers)
 
     def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
         """Intervals around fits, from the multipliers (k, K) of each model."""
         parts = [fits.output(k) for k in range(len(self.output_names_))]
-        groups = [parts] if len(self._models) == 1 else [[part] for part in parts]
+        groups = [parts] if len(self._decisions) == 1 else [[part] for part in parts]
         half = np.concatenate(
             [
-                model.interval_widths(
-                    np.stack([one.noise for one in group], axis=1), group[0].variance_factor, factors
+                interval_widths(
+                    decisions,
+                    np.stack([one.noise for one in group], axis=1),
+                    group[0].variance_factor,
+                    factors,
                 )
-                for model, group, factors in zip(self._models, groups, multipliers, strict=True)
+                for decisions, group, factors in zip(self._decisions, groups, multipliers, strict=True)
             ],
             axis=1,
         )
@@ -363,9 +371,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         LocalFits
             For a dask array or dataframe, a list of lazy ones, one a block; None where a block is empty.
         """
+        requested = Requested(uncertainty=True, everything=True, trace=trace)
         if _is_lazy(X):
-            return cast(LocalFits, self._mapped(X, spread=True, full=True, trace=trace).fits)
-        return self._fits(X, spread=True, full=True, trace=trace)
+            return cast(LocalFits, self._lazy_answers(X, requested).fits)
+        return self._fits(X, requested)
 
     def global_importance(self) -> Array:
         """Share (D,) of each feature in the squared slope of f, averaged over the training points.
@@ -373,7 +382,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Features are compared per standard deviation; the shares sum to one. Needs the field strategy, which
         has gradients at the training points; zero everywhere if f is flat.
         """
-        check_is_fitted(self, "_models")
+        check_is_fitted(self, "_decisions")
         if self.strategy == "query":
             raise ValueError(
                 "global_importance needs gradients at the training points, which strategy='query' does "
@@ -386,23 +395,23 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.
 
-        Kernels and schedules that are code of one's own cannot be saved so.
+        Kernels and schedules that are user-defined code cannot be saved this way.
         """
         header = self._header()
         arrays: dict[str, Array] = {}
         for k, model in enumerate(self._models):
-            about, parts = storage.pack(model, f"{k}_")
+            about, parts = pack_model(model, f"{k}_")
             header["models"].append(about)
             arrays |= parts
-        storage.write(path, header, arrays)
+        archive.write(path, header, arrays)
 
     def _header(self) -> dict[str, Any]:
         """Return what a file has to say beside the models."""
-        check_is_fitted(self, "_models")
-        settings = self._models[0].settings
+        check_is_fitted(self, "_decisions")
+        seed = self._decisions[0].settings.seed
         return {
             "localegop": version("localegop"),
-            "parameters": storage.encoded_parameters(self.get_params(deep=False), settings.seed),
+            "parameters": encode_parameters(self.get_params(deep=False), seed),
             "n_samples": self.n_samples_,
             "n_features": self.n_features_in_,
             "flat_output": self._flat_output,
@@ -418,9 +427,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         A file that is damaged, cut short or something else raises a ValueError that says so. No code from
         the file is run, whoever made it.
         """
-        header, arrays = storage.read(path)
+        header, arrays = archive.read(path)
         try:
-            model = cls(**storage.decoded_parameters(header["parameters"]))
+            model = cls(**decode_parameters(header["parameters"]))
             model._validate_params()
             model._restore(header, arrays)
         except Exception as error:
@@ -430,9 +439,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         settings = self._settings()
         self._models = [
-            storage.unpack(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
+            unpack_model(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
         ]
+        self._decisions = [model.decisions for model in self._models]
         self._restore_names(header)
+        self._publish_residuals()
 
     def _restore_names(self, header: dict[str, Any]) -> None:
         """Set what does not concern single models, and check that these fit to it."""
@@ -442,8 +453,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.output_names_ = tuple(map(str, header["output_names"]))
         if header["feature_names"] is not None:
             self.feature_names_in_ = np.array(list(map(str, header["feature_names"])), dtype=object)
-        widths = {len(model.units.center) for model in self._models}
-        outputs = sum(len(model.units.label_scale) for model in self._models)
+        widths = {len(decisions.units.center) for decisions in self._decisions}
+        outputs = sum(len(decisions.units.label_scale) for decisions in self._decisions)
         if widths != {self.n_features_in_} or outputs != len(self.output_names_):
             raise ValueError("its parts do not fit together")
         self._publish()
@@ -465,27 +476,22 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "max_neighbors": None,
         }
 
-    def _fits(
-        self, X: ArrayLike, *, spread: bool = False, full: bool = False, trace: bool = False
-    ) -> LocalFits:
-        check_is_fitted(self, "_models")
+    def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
+        check_is_fitted(self, "_decisions")
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return self._presented(self._raw_fits(X, spread=spread, full=full, trace=trace))
+        return self._presented(self._raw_fits(X, requested))
 
-    def _mapped(self, X: Any, **what: bool) -> Any:
+    def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""
-        check_is_fitted(self, "_models")
-        from localegop.distributed.queries import mapped
+        check_is_fitted(self, "_decisions")
+        from localegop.distributed.queries import map_blocks
 
-        return mapped(self, X, **what)
+        return map_blocks(self, X, requested)
 
-    def _raw_fits(
-        self, X: Array, *, spread: bool = False, full: bool = False, trace: bool = False
-    ) -> list[LocalFits]:
+    def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]:
         """Fits of each model at checked queries."""
-        what: dict[str, Any] = {"spread": spread, "full": full, "trace": trace}
-        what |= {"threads": _threads(self.n_jobs), "verbose": self.verbose}
-        return [model.fits(X, **what) for model in self._models]
+        threads = _threads(self.n_jobs)
+        return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         """Fits of all models, with names, as the user gets them."""
@@ -505,44 +511,37 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 replace(part, output_names=(name,)).output(0)
                 for part, name in zip(parts, self.output_names_, strict=True)
             ]
-            return side_by_side(alone)
+            return stack_outputs(alone)
         return parts[0].output(0) if self._flat_output else parts[0]
 
     def _settings(self) -> Settings:
-        named = {"power": PowerLaw(), "geometric": Geometric()}
-        schedule = (
-            named.get(self.schedule, self.schedule) if isinstance(self.schedule, str) else self.schedule
-        )
-        if not (schedule == "ess" or callable(schedule) or hasattr(schedule, "effective_size")):
-            raise ValueError(
-                "schedule must be 'ess', 'power', 'geometric', a callable t -> bandwidth or an object "
-                f"with a method effective_size(t), got {self.schedule!r}"
-            )
+        """Check what single constraints do not tell, and resolve names and numbers."""
+        own: dict[str, Any] = {entry.name: getattr(self, entry.name, None) for entry in fields(Settings)}
+        resolved = {
+            "schedule": self._schedule(),
+            "seed": _seed(self.random_state),
+            "threads": _threads(self.n_jobs),
+        }
         if self.final == "kriging" and self.strategy == "query":
             raise ValueError(
                 "final='kriging' needs strategy='field', got strategy='query': its length and ridge are "
                 "chosen at held-out points, which the query strategy does not have; take final='auto' or "
-                "'linear'"
+                "'polynomial'"
             )
-        return Settings(
-            strategy=self.strategy,
-            schedule=schedule,
-            n_iter=self.n_iter,
-            n_subsamples=self.n_subsamples,
-            momentum=self.momentum,
-            initial_scale=self.initial_scale,
-            initial_metric=self.initial_metric,
-            exclusion_radius=self.exclusion_radius,
-            covariance_cap=self.covariance_cap,
-            kernel=self.kernel,
-            degree=self.degree,
-            ridge=self.ridge,
-            final=self.final,
-            max_neighbors=self.max_neighbors,
-            seed=_seed(self.random_state),
-            threads=_threads(self.n_jobs),
-            verbose=self.verbose,
-        )
+        return Settings(**(own | resolved))
+
+    def _schedule(self) -> Any:
+        """Return the schedule as an object, "effective_size" as it is: its sizes depend on the data."""
+        named = {"power": PowerLaw(), "geometric": Geometric()}
+        given = self.schedule
+        schedule = named.get(given, given) if isinstance(given, str) else given
+        known = isinstance(given, str) and schedule == "effective_size"
+        if not (known or callable(schedule) or hasattr(schedule, "effective_size")):
+            raise ValueError(
+                "schedule must be 'effective_size', 'power', 'geometric', a callable t -> bandwidth or an "
+                f"object with a method effective_size(t), got {given!r}"
+            )
+        return schedule
 
 
 def _is_lazy(X: Any) -> bool:
@@ -551,11 +550,11 @@ def _is_lazy(X: Any) -> bool:
 
 
 def _rows(X: Array, y: Array, weight: Array) -> DistinctRows:
-    rows = distinct_rows(X, y, weight)
-    if len(rows.share) < 2 and rows.share.sum() < 2:
+    rows = merge_rows(X, y, weight)
+    if len(rows.sample_weight) < 2 and rows.sample_weight.sum() < 2:
         raise ValueError(
-            f"{len(rows.share)} row of positive weight and without missing values is left, but at least 2 "
-            "are needed"
+            f"{len(rows.sample_weight)} row of positive weight and without missing values is left, but at "
+            "least 2 are needed"
         )
     return rows
 
@@ -571,7 +570,7 @@ def _output_names(y: Any, count: int, flat: bool) -> tuple[str, ...]:
     return tuple(f"y{k}" for k in range(count))
 
 
-def _shares(sample_weight: ArrayLike | None, X: Array) -> Array:
+def _weights(sample_weight: ArrayLike | None, X: Array) -> Array:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return np.asarray(weights, dtype=np.float64)
 

@@ -47,7 +47,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Training rows that spoke for one query, heaviest first.
+    """Training rows that contributed to one prediction, heaviest first.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class LocalFits:
         Outer product of the final gradients, averaged over the surroundings of the query (some 100
         effective points in the learned metric); with the query strategy the AGOP of the chosen step.
     effective_size : ndarray of shape (q,)
-        Effective number of points that spoke.
+        Effective number of points that contributed.
     step : ndarray of shape (q,)
         Number of steps of the recursion before the final fit.
     loo_error : ndarray of shape (q,)
@@ -172,7 +172,7 @@ class LocalFits:
         return share
 
     def neighbors(self, i: int) -> Neighbors:
-        """Training rows that spoke for query i, with their weights."""
+        """Training rows that contributed to query i, with their weights."""
         if self._parts:
             raise ValueError(
                 "every output has neighbors of its own: take them from output(k), as in "
@@ -245,7 +245,7 @@ PER_QUERY = tuple(
 )
 
 
-def joined(parts: Sequence[LocalFits]) -> LocalFits:
+def join_fits(parts: Sequence[LocalFits]) -> LocalFits:
     """Fits of several batches of queries, one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -260,7 +260,7 @@ def joined(parts: Sequence[LocalFits]) -> LocalFits:
     return replace(parts[0], **columns, trace=trace)
 
 
-def reordered(fits: LocalFits, order: NDArray[np.intp]) -> LocalFits:
+def reorder_fits(fits: LocalFits, order: NDArray[np.intp]) -> LocalFits:
     """Fits at the same queries in another order."""
     columns: dict[str, Any] = {name: getattr(fits, name)[order] for name in PER_QUERY}
     trace = fits.trace
@@ -269,7 +269,7 @@ def reordered(fits: LocalFits, order: NDArray[np.intp]) -> LocalFits:
     return replace(fits, **columns, trace=trace)
 
 
-def side_by_side(parts: Sequence[LocalFits]) -> LocalFits:
+def stack_outputs(parts: Sequence[LocalFits]) -> LocalFits:
     """Fits of several single outputs at the same queries, with an axis of outputs after the queries."""
     names = [name for name in PER_QUERY if name != "query"]
     columns: dict[str, Any] = {

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.sums import Extent, extent
+from localegop._data.sums import Extent, measure_extent
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class DistinctRows:
 
     X: Array
     y: Array
-    share: Array
+    sample_weight: Array
     position: NDArray[np.intp]
     part: Array
 
@@ -39,23 +39,23 @@ class DistinctRows:
     @cached_property
     def features(self) -> Extent:
         """Extent of the features."""
-        return extent(self.X, self.share)
+        return measure_extent(self.X, self.sample_weight)
 
     @cached_property
     def labels(self) -> Extent:
         """Extent of the labels."""
-        return extent(self.y, self.share)
+        return measure_extent(self.y, self.sample_weight)
 
 
-def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
+def merge_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
     """Merge equal rows of X (n, D) and y (n, K) and add up their weights.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from localegop._data.rows import distinct_rows
-    >>> rows = distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.zeros((3, 1)), np.ones(3))
-    >>> rows.X.ravel().tolist(), rows.share.tolist(), rows.position.tolist()
+    >>> from localegop._data.rows import merge_rows
+    >>> rows = merge_rows(np.array([[2.0], [1.0], [2.0]]), np.zeros((3, 1)), np.ones(3))
+    >>> rows.X.ravel().tolist(), rows.sample_weight.tolist(), rows.position.tolist()
     ([1.0, 2.0], [1.0, 2.0], [1, 0, 1])
     """
     used = np.flatnonzero(weight > 0.0)
@@ -67,15 +67,15 @@ def distinct_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
     group = np.cumsum(new) - 1
     position = np.full(len(X), -1, dtype=np.intp)
     position[used[order]] = group
-    share = np.bincount(group, weights=weight[used[order]]).astype(float)
+    sample_weight = np.bincount(group, weights=weight[used[order]]).astype(float)
     part = np.zeros(len(X))
-    part[used] = weight[used] / share[position[used]]
+    part[used] = weight[used] / sample_weight[position[used]]
     kept = ordered[new]
     split = X.shape[1]
     return DistinctRows(
         np.ascontiguousarray(kept[:, :split]),
         np.ascontiguousarray(kept[:, split:]),
-        share,
+        sample_weight,
         position,
         part,
     )

@@ -1,6 +1,8 @@
-"""Sums that come out the same in any order and from any parts: exact ones, rounded once at the end.
+"""Sums that come out the same in any order and from any parts.
 
-So a fit whose rows are spread over a cluster works in the very units of a fit in one process.
+The sum of a part is rounded correctly (``math.fsum``) and kept with two further numbers, what rounding took
+from it and from that: some 150 bits in all. Only rows that cancel to fewer digits could make the order
+matter. So a fit whose rows are distributed over a cluster works in the very units of a fit in one process.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ Array = NDArray[np.float64]
 Reduce = Callable[[Callable[[Array, Array], Any]], list[Any]]
 
 
-def partial_sums(values: Array) -> Array:
+def sum_columns(values: Array) -> Array:
     """Add up the columns of (n, m): sums (3, m), each with two further numbers that rounding took from it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from localegop._data.sums import partial_sums, total
+    >>> from localegop._data.sums import sum_columns, merge_sums
     >>> values = np.array([[1.0], [1e-30], [-1.0]])
-    >>> total([partial_sums(values[:2]), partial_sums(values[2:])]).tolist()
+    >>> merge_sums([sum_columns(values[:2]), sum_columns(values[2:])]).tolist()
     [1e-30]
     """
     sums = np.zeros((3, values.shape[1]))
@@ -38,8 +40,8 @@ def partial_sums(values: Array) -> Array:
     return sums
 
 
-def total(parts: Iterable[Array]) -> Array:
-    """Sum (m,) of partial sums."""
+def merge_sums(parts: Iterable[Array]) -> Array:
+    """Sum (m,) of all parts, from the sums of each."""
     return np.array([math.fsum(column) for column in np.concatenate(list(parts)).T.tolist()])
 
 
@@ -50,7 +52,7 @@ class Extent:
     low: Array
     high: Array
     mean: Array
-    spread: Array
+    std: Array
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -58,32 +60,34 @@ class Extent:
         return np.asarray(self.low == self.high)
 
 
-def extent(values: Array, share: Array) -> Extent:
+def measure_extent(values: Array, sample_weight: Array) -> Extent:
     """Extent of columns (n, m) with weights (n,)."""
-    return extent_of(lambda function: [function(values, share)])
+    return measure_extent_in_parts(lambda function: [function(values, sample_weight)])
 
 
-def extent_of(reduce: Reduce) -> Extent:
+def measure_extent_in_parts(reduce: Reduce) -> Extent:
     """Extent of columns that may lie in several parts."""
     ends = reduce(_ends)
     low = np.min([part[0] for part in ends], axis=0)
     high = np.max([part[1] for part in ends], axis=0)
-    weight = float(total([part[2] for part in ends])[0])
+    weight = float(merge_sums([part[2] for part in ends])[0])
     largest = np.maximum(np.abs(low), np.abs(high))
     largest = np.where(largest > 0.0, largest, 1.0)  # sums of 1e308 overflow; shares of it do not
-    mean = total(reduce(partial(_moment, weight=weight, largest=largest)))
-    spread = np.sqrt(total(reduce(partial(_moment, weight=weight, largest=largest, mean=mean))))
-    negligible = spread <= 1e-14 * np.abs(mean)
-    return Extent(low, high, mean * largest, np.where(negligible, 1.0, spread) * largest)
+    mean = merge_sums(reduce(partial(_moment, weight=weight, largest=largest)))
+    std = np.sqrt(merge_sums(reduce(partial(_moment, weight=weight, largest=largest, mean=mean))))
+    negligible = std <= 1e-14 * np.abs(mean)
+    return Extent(low, high, mean * largest, np.where(negligible, 1.0, std) * largest)
 
 
-def _ends(values: Array, share: Array) -> tuple[Array, Array, Array]:
-    return values.min(axis=0), values.max(axis=0), partial_sums(share[:, None])
+def _ends(values: Array, sample_weight: Array) -> tuple[Array, Array, Array]:
+    return values.min(axis=0), values.max(axis=0), sum_columns(sample_weight[:, None])
 
 
 def _moment(
-    values: Array, share: Array, *, weight: float, largest: Array, mean: Array | None = None
+    values: Array, sample_weight: Array, *, weight: float, largest: Array, mean: Array | None = None
 ) -> Array:
     """Weighted sums of the columns, or of their squared distances from the mean."""
     scaled = values / largest
-    return partial_sums((share / weight)[:, None] * (scaled if mean is None else (scaled - mean) ** 2))
+    return sum_columns(
+        (sample_weight / weight)[:, None] * (scaled if mean is None else (scaled - mean) ** 2)
+    )

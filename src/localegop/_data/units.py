@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.sums import Extent
-from localegop._engine.local_data import turned
-from localegop._engine.metric import factor
-
 Array = NDArray[np.float64]
+ROUNDING = 1e-12  # residuals below this share of the labels' standard deviation are rounding
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,9 @@ class Units:
 
     def features(self, X: Array) -> Array:
         """Features in the units of the recursion, row by row the same for any number of rows."""
-        return turned(X - self.center, self.transform)
+        return rotate(X - self.center, self.transform)
 
-    def turned(self, axes: Array) -> Units:
+    def rotated(self, axes: Array) -> Units:
         """Units whose features are these ones in other axes (D, r)."""
         return replace(self, transform=np.einsum("ab,bc->ac", self.transform, axes))
 
@@ -68,23 +65,10 @@ class Units:
         return restored
 
 
-def feature_units(found: Extent, initial_metric: str | Array) -> tuple[Array, Array]:
-    """Center and transform for an initial metric: "identity", "variance", a vector or a matrix."""
-    center, spread, constant = found.mean, found.spread, found.constant
-    dimension = len(center)
-    if isinstance(initial_metric, str):
-        if initial_metric == "identity":
-            scale = np.where(constant, 0.0, spread).max()
-            return center, np.eye(dimension) / (scale if scale > 0.0 else 1.0)
-        return center, np.diag(np.where(constant, 0.0, 1.0 / spread))
-    given = np.asarray(initial_metric, dtype=float)
-    if given.shape not in ((dimension,), (dimension, dimension)) or not np.isfinite(given).all():
-        raise ValueError(
-            "initial_metric must be 'auto', 'identity', 'variance', a vector of "
-            f"{dimension} or a matrix of {dimension} x {dimension} finite numbers, "
-            f"got an array of shape {given.shape}"
-        )
-    matrix = np.diag(given) if given.ndim == 1 else 0.5 * (given + given.T)
-    if np.linalg.eigvalsh(matrix)[0] < -1e-10 * np.abs(matrix).max():
-        raise ValueError("initial_metric must be positive semi-definite, but has a negative eigenvalue")
-    return center, np.ascontiguousarray(factor(matrix).T)
+def rotate(rows: Array, axes: Array) -> Array:
+    """Rows in other axes (D, r), each one the same for any number of rows."""
+    diagonal = np.diagonal(axes)
+    if axes.shape[0] == axes.shape[1] and np.array_equal(axes, np.diag(diagonal)):
+        return np.ascontiguousarray(rows * diagonal)
+    # einsum without BLAS: a matrix product may round differently for different numbers of rows.
+    return np.ascontiguousarray(np.einsum("ia,ab->ib", rows, axes, optimize=False))

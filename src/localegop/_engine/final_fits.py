@@ -1,26 +1,24 @@
-"""The chosen final fit, polynomial or kriging, in neighborhoods of given shapes."""
+"""The final fit in neighborhoods that the recursion has shaped: a polynomial, or kriging."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop import _core
-from localegop._engine.local_data import Candidates, LocalData
-from localegop._engine.recursion import Rules
-from localegop._selection import kriging
-from localegop._selection.search_grid import Choice
+from localegop._engine.centers import Centers, Widths
+from localegop._engine.local_data import LocalData
 
 Array = NDArray[np.float64]
 
+MAX_KRIGING_POINTS = 200
 LEVERAGE_RIDGE = 1e-6  # of the linear fits that tell whether kriging extrapolates
 
 
 @dataclass(frozen=True)
-class FinalFit:
+class FitsAtCenters:
     """Final fits at q centers, in units of the recursion.
 
     Attributes
@@ -41,118 +39,159 @@ class FinalFit:
     variance_factor: Array
 
 
-def final_fit(
-    data: LocalData,
-    rules: Rules,
-    choice: Choice,
-    centers: Array,
-    shapes: Array,
-    candidates: Candidates | None,
-    *,
-    scale: Array | None = None,
-    left_out: NDArray[np.int64] | None = None,
-    spread: bool = False,
-    full: bool = False,
-) -> FinalFit:
-    """Make the chosen fit, with ``spread`` its variance factors, with ``full`` its gradients.
+class FinalFit(Protocol):
+    """A kind of final fit with its constants."""
 
-    ``scale`` (q,) overrides the size that the choice or the schedule gives.
+    kind: ClassVar[str]
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomial, or of the trend of kriging."""
+
+    @property
+    def ridge(self) -> float:
+        """Ridge, relative to the local variance."""
+
+    def fit(
+        self,
+        data: LocalData,
+        centers: Centers,
+        shapes: Array,
+        widths: Widths,
+        *,
+        gradients: bool = False,
+        variances: bool = False,
+    ) -> FitsAtCenters:
+        """Fit in neighborhoods of these shapes and widths."""
+
+    def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
+        """Variance factor (q,) of a polynomial fit in the same neighborhoods, large away from the data."""
+
+    def within(self, dimension: int) -> FinalFit:
+        """Return the same kind of fit where there are only so many dimensions."""
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """Local mean, linear or quadratic fit.
+
+    Parameters
+    ----------
+    degree : {0, 1, 2}
+    n_quadratic_directions : int
+        Number of leading directions whose products with all features join the linear terms; more than 0
+        for degree 2.
+    ridge : float
+        Relative to the local variance of the features.
     """
-    if choice.length is not None:
-        return _kriged(data, choice, centers, shapes, candidates, left_out, spread, full)
-    batch = data.localize(
-        centers,
-        shapes,
-        candidates,
-        **_width(data, rules, choice, len(centers), scale),
-        left_out=left_out,
-        degree=choice.degree,
-        bends=(choice.bends,),
-        ridges=(choice.ridge,),
-        gradients=full,
-        variances=spread,
-    )
-    single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
-    return FinalFit(batch.scale[:, 0], batch.effective_size[:, 0], *single)
+
+    kind: ClassVar[str] = "polynomial"
+
+    degree: int
+    n_quadratic_directions: int
+    ridge: float
+
+    def fit(
+        self,
+        data: LocalData,
+        centers: Centers,
+        shapes: Array,
+        widths: Widths,
+        *,
+        gradients: bool = False,
+        variances: bool = False,
+    ) -> FitsAtCenters:
+        """See :class:`FinalFit`."""
+        batch = data.localize(
+            centers,
+            shapes,
+            widths,
+            degree=min(self.degree, 1),
+            quadratic_directions=(self.n_quadratic_directions,),
+            ridges=(self.ridge,),
+            gradients=gradients,
+            variances=variances,
+        )
+        single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
+        return FitsAtCenters(batch.scale[:, 0], batch.effective_size[:, 0], *single)
+
+    def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
+        """See :class:`FinalFit`."""
+        return fits.variance_factor
+
+    def within(self, dimension: int) -> Polynomial:
+        """See :class:`FinalFit`."""
+        return replace(self, n_quadratic_directions=min(self.n_quadratic_directions, dimension))
 
 
-def _kriged(
-    data: LocalData,
-    choice: Choice,
-    centers: Array,
-    shapes: Array,
-    candidates: Candidates | None,
-    left_out: NDArray[np.int64] | None,
-    spread: bool,
-    full: bool,
-) -> FinalFit:
-    assert choice.size is not None and choice.length is not None
-    kriged = data.krige(
-        centers,
-        shapes,
-        candidates,
-        size=choice.size,
-        most=kriging.MOST,
-        lengths=(choice.length,),
-        ridges=(choice.ridge,),
-        trends=(choice.trend,),
-        rough=(choice.rough,),
-        left_out=left_out,
-        gradients=full,
-        variances=spread,
-    )
-    return FinalFit(kriged[0], kriged[1], *(found[:, 0] for found in kriged[2:]))
+@dataclass(frozen=True)
+class Kriging:
+    """A small Gaussian process in the metric of the neighborhood.
 
-
-def leverage(
-    data: LocalData,
-    choice: Choice,
-    fit: FinalFit,
-    centers: Array,
-    shapes: Array,
-    candidates: Candidates | None,
-) -> Array:
-    """Variance factor (q,) of polynomial fits in the neighborhoods of final ones, large away from the data.
-
-    That of kriging itself may be large anywhere where there is hardly any noise.
+    Parameters
+    ----------
+    length : float
+        Correlation length, in units of the width of the neighborhood.
+    ridge : float
+        Variance of the noise over that of f.
+    trend : bool
+        Whether there is a linear trend.
+    rough : bool
+        Whether the covariance is exponential instead of Gaussian.
     """
-    if choice.length is None:
-        return fit.variance_factor
-    linear = data.localize(
-        centers,
-        shapes,
-        candidates,
-        scales=fit.scale[:, None],
-        degree=1,
-        ridges=(LEVERAGE_RIDGE,),
-        variances=True,
-    )
-    factors: Array = linear.variance_factor[:, 0, 0, 0]
-    return factors
 
+    kind: ClassVar[str] = "kriging"
 
-def final_neighborhoods(
-    data: LocalData,
-    rules: Rules,
-    choice: Choice,
-    centers: Array,
-    shapes: Array,
-    candidates: Candidates | None,
-    scale: Array | None = None,
-) -> _core.Neighborhoods:
-    """Neighborhoods in which :func:`final_fit` is made."""
-    width = _width(data, rules, choice, len(centers), scale)
-    return data.localize(centers, shapes, candidates, **width, keep=True).neighborhoods
+    length: float
+    ridge: float
+    trend: bool = True
+    rough: bool = False
 
+    @property
+    def degree(self) -> int:
+        """Degree of the trend."""
+        return int(self.trend)
 
-def _width(
-    data: LocalData, rules: Rules, choice: Choice, count: int, scale: Array | None
-) -> dict[str, Any]:
-    """Size or scale of the neighborhoods, as :meth:`LocalData.localize` takes them."""
-    if scale is not None:
-        return {"scales": scale[:, None]}
-    if choice.size is not None:
-        return {"sizes": np.full((count, 1), choice.size)}
-    if rules.by_size:
-        return {"sizes": np.full((count, 1), rules.size(choice.step, data.reachable))}
-    return {"scales": np.full((count, 1), rules.scale(choice.step, data.dimension))}
+    def fit(
+        self,
+        data: LocalData,
+        centers: Centers,
+        shapes: Array,
+        widths: Widths,
+        *,
+        gradients: bool = False,
+        variances: bool = False,
+    ) -> FitsAtCenters:
+        """See :class:`FinalFit`; widths must be one effective size for all centers."""
+        assert widths.sizes is not None
+        batch = data.krige(
+            centers,
+            shapes,
+            size=float(widths.sizes[0, 0]) if len(centers) else 1.0,
+            most=MAX_KRIGING_POINTS,
+            lengths=(self.length,),
+            ridges=(self.ridge,),
+            trends=(self.trend,),
+            rough=(self.rough,),
+            gradients=gradients,
+            variances=variances,
+        )
+        single = (found[:, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
+        return FitsAtCenters(batch.scale, batch.effective_size, *single)
+
+    def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
+        """See :class:`FinalFit`. The variance of kriging itself may be large anywhere without noise."""
+        linear = data.localize(
+            centers,
+            shapes,
+            Widths.of_scale(fits.scale, len(centers)),
+            degree=1,
+            ridges=(LEVERAGE_RIDGE,),
+            variances=True,
+        )
+        factors: Array = linear.variance_factor[:, 0, 0, 0]
+        return factors
+
+    def within(self, dimension: int) -> Kriging:
+        """See :class:`FinalFit`."""
+        return self

@@ -1,17 +1,19 @@
-"""Where gradients come from: learned once for all training points, or sampled anew for each query."""
+"""The field strategy: gradients learned once at all training points, then averaged around any center."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._core import Neighborhoods
-from localegop._data.sums import partial_sums, total
-from localegop._engine.local_data import Candidates, Lists, LocalData
-from localegop._engine.recursion import Recursion, Rules, Step
+from localegop._data.sums import merge_sums, sum_columns
+from localegop._engine.centers import Centers, Widths
+from localegop._engine.chunks import chunks
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import MetricUpdate, Recursion, Stage, Step
 from localegop._progress import Progress
 
 Array = NDArray[np.float64]
@@ -22,294 +24,194 @@ AGOP_WIDENING = 3.0
 KEPT_BYTES = 200e6  # neighborhoods of all points are kept between fits and averages if they take no more
 
 
-@dataclass
+@dataclass(frozen=True)
 class GradientField:
     """Gradients at all training points, one set per step: what the field strategy learns.
 
     Parameters
     ----------
     data : LocalData
-    rules : Rules
-    ridges : tuple of float
-        Each step takes the ridge with the smallest leave-one-out error over all points.
-    gradients : list of ndarray of shape (n, K, D)
-    loo_errors : list of ndarray of shape (n, 1)
+    update : MetricUpdate
+    gradients : tuple of ndarray of shape (n, K, D)
+    loo_errors : tuple of ndarray of shape (n, 1)
         Squared residuals of the fits that gave the gradients, each without its own point, averaged over
         outputs.
     """
 
     data: LocalData
-    rules: Rules
-    ridges: tuple[float, ...]
-    gradients: list[Array] = field(default_factory=list)
-    loo_errors: list[Array] = field(default_factory=list)
+    update: MetricUpdate
+    gradients: tuple[Array, ...] = ()
+    loo_errors: tuple[Array, ...] = ()
 
-    def learn(
-        self, n_iter: int, candidates: Lists | None, progress: Progress, *, onward: bool = True
-    ) -> Array:
-        """Run the recursion for all training points; return the shapes of the last step.
-
-        With ``onward`` they are those that the last gradients lead to.
-        """
-        data = self.data
-        learner = FieldLearner(self, np.arange(data.n), candidates, progress)
-        recursion = Recursion(learner, self.rules, data.n, data.dimension, data.reachable)
-        for t in range(n_iter):
-            if onward or t < n_iter - 1:
-                recursion.move(recursion.step(), reuse=True)
-            else:
-                learner.learn(t, *recursion.setting())
-        return recursion.shape
-
-    def follow(
-        self,
-        centers: Array,
-        candidates: Candidates | None,
-        left_out: NDArray[np.int64] | None = None,
-    ) -> Recursion:
+    def follow(self, centers: Centers) -> Recursion:
         """Recursion that takes other centers through the learned gradients, without regressions."""
-        follower = FieldFollower(self, centers, candidates, left_out)
-        return Recursion(follower, self.rules, len(centers), self.data.dimension, self.data.reachable)
+        stage = Stage.first(len(centers), self.data.dimension)
+        return Recursion(FieldFollower(self, centers), self.update, self.data, stage)
 
-    def shapes(self, centers: Array, candidates: Candidates | None, last: int) -> Iterator[Array]:
+    def shapes(self, centers: Centers, last: int) -> Iterator[Array]:
         """Shapes (center, D, D) of the neighborhoods of other centers, after 0, 1, ... ``last`` steps."""
-        recursion = self.follow(centers, candidates)
+        recursion = self.follow(centers)
         yield recursion.shape
         for _ in range(last):
             recursion.advance()
             yield recursion.shape
 
 
-def widened(data: LocalData, size: Array) -> Array:
-    """Effective sizes that AGOPs are averaged over where gradients are fitted with these."""
-    return np.minimum(AGOP_WIDENING * size, max(0.5 * data.reachable, 1.0))
-
-
-def surroundings(
+def learn_field(
     data: LocalData,
-    centers: Array,
-    shape: Array,
-    size: Array | None,
-    scale: Array | None,
-    candidates: Candidates | None,
-    left_out: NDArray[np.int64] | None,
-) -> Neighborhoods:
-    """Neighborhoods that AGOPs are averaged over, of effective sizes for ``size`` or as scaled."""
-    return data.localize(
-        centers,
-        shape,
-        candidates,
-        sizes=None if size is None else widened(data, size)[:, None],
-        scales=None if scale is None else scale[:, None],
-        left_out=left_out,
-        keep=True,
-    ).neighborhoods
+    update: MetricUpdate,
+    ridges: tuple[float, ...],
+    centers: Centers,
+    n_iter: int,
+    progress: Progress,
+    *,
+    onward: bool = True,
+) -> tuple[GradientField, Array]:
+    """Run the recursion at all training points: their gradients, and the shapes of the last step.
+
+    With ``onward`` these are the shapes that the last gradients lead to.
+    """
+    learner = FieldLearner(data, ridges, centers, progress)
+    recursion = Recursion(learner, update, data, Stage.first(len(centers), data.dimension))
+    progress.expect((2 * n_iter - (not onward)) * len(centers))
+    for t in range(n_iter):
+        if onward or t < n_iter - 1:
+            recursion.move(recursion.step(), reuse=True)
+        else:
+            learner.learn(*recursion.setting())
+    field = GradientField(data, update, tuple(learner.gradients), tuple(learner.loo_errors))
+    return field, recursion.shape
 
 
-def averaged(
-    data: LocalData, gradients: Array, shape: Array, around: Neighborhoods, agop: Array | None = None
-) -> Step:
-    """AGOP of gradients (n, K, D) at all points of the data in each neighborhood, put into ``agop``."""
-    agop = np.empty_like(shape) if agop is None else agop
-    around.outer_products(gradients, agop, data.threads)
-    return Step(shape, around.scale, around.effective_size, agop)
+def wide_neighborhoods(data: LocalData, centers: Centers, shape: Array, widths: Widths) -> Neighborhoods:
+    """Neighborhoods that AGOPs are averaged over, where gradients are fitted with these widths."""
+    return data.localize(centers, shape, _widened(data, widths), keep=True).neighborhoods
 
 
-@dataclass
+def _widened(data: LocalData, widths: Widths) -> Widths:
+    return widths.widen(AGOP_WIDENING, data.largest_size)
+
+
+@dataclass(frozen=True)
 class FieldFollower:
     """The field strategy at queries."""
 
     field: GradientField
-    centers: Array
-    candidates: Candidates | None
-    left_out: NDArray[np.int64] | None
+    centers: Centers
 
-    def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
+    def step(self, t: int, shape: Array, widths: Widths) -> Step:
         """See :class:`localegop._engine.recursion.Strategy`."""
         data = self.field.data
-        around = surroundings(data, self.centers, shape, size, scale, self.candidates, self.left_out)
-        return averaged(data, self.field.gradients[t], shape, around)
+        around = wide_neighborhoods(data, self.centers, shape, widths)
+        agop = np.empty_like(shape)
+        around.outer_products(self.field.gradients[t], agop, data.threads)
+        return Step(shape, widths, around.scale, around.effective_size, agop)
 
-    def match(self, shape: Array, size: Array) -> Array:
+    def match(self, shape: Array, widths: Widths) -> Array:
         """See :class:`localegop._engine.recursion.Strategy`."""
-        return self.field.data.match(self.centers, shape, self.candidates, size, self.left_out)
+        return self.field.data.match(self.centers, shape, widths)
 
 
-@dataclass
 class FieldLearner:
     """The field strategy at training points: leave-one-out fits first, then averages of them.
 
     Parameters
     ----------
-    field : GradientField
-    own : ndarray of shape (m,)
-        The points of its data to learn at. Where they are not all, the gradients at the others have to
-        come from elsewhere between :meth:`leave_one_out` and :meth:`averages`.
-    candidates : Lists or None
-        The points that they may look at.
+    data : LocalData
+    ridges : tuple of float
+        Each step takes the ridge with the smallest leave-one-out error over all points.
+    centers : Centers
+        The points of the data to learn at, each of which leaves itself out. Where they are not all, the
+        gradients at the others have to come from elsewhere between :meth:`leave_one_out` and
+        :meth:`averages`.
     progress : Progress
+
+    Attributes
+    ----------
+    gradients, loo_errors : list of ndarray
+        What was learned so far, by step; see :class:`GradientField`.
     """
 
-    field: GradientField
-    own: NDArray[np.int64]
-    candidates: Lists | None
-    progress: Progress
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, data: LocalData, ridges: tuple[float, ...], centers: Centers, progress: Progress
+    ) -> None:
+        assert centers.left_out is not None
+        self.data, self.ridges, self.centers, self.progress = data, ridges, centers, progress
+        self.points: NDArray[np.int64] = centers.left_out
+        self.gradients: list[Array] = []
+        self.loo_errors: list[Array] = []
         self._kept: list[tuple[slice, Neighborhoods]] = []
 
-    def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
-        """See :class:`localegop._engine.recursion.Strategy`."""
-        keep = 12 * self.field.data.reachable * len(self.own) <= KEPT_BYTES
-        self.learn(t, shape, size, scale, keep=keep)
-        return self.averages(self.field.gradients[t], shape, size, scale)
+    def step(self, t: int, shape: Array, widths: Widths) -> Step:
+        """See :class:`localegop._engine.recursion.Strategy`; steps are taken one after the other."""
+        keep = 12 * self.data.max_visible * len(self.centers) <= KEPT_BYTES
+        self.learn(shape, widths, keep=keep)
+        return self.averages(self.gradients[t], shape, widths)
 
-    def learn(
-        self, t: int, shape: Array, size: Array | None, scale: Array | None, *, keep: bool = False
-    ) -> None:
-        """Store the gradients of step t, where all points are learned at."""
-        learned = self.field
-        del learned.gradients[t:], learned.loo_errors[t:]
-        gradients, errors = self.leave_one_out(shape, size, scale, keep=keep)
+    def learn(self, shape: Array, widths: Widths, *, keep: bool = False) -> None:
+        """Learn the gradients of the next step, where all points are learned at."""
+        gradients, errors = self.leave_one_out(shape, widths, keep=keep)
         best = best_ridge([self.error_sums(errors)])
-        learned.gradients.append(np.ascontiguousarray(gradients[best]))
-        learned.loo_errors.append(np.ascontiguousarray(errors[best, :, None]))
+        self.gradients.append(np.ascontiguousarray(gradients[best]))
+        self.loo_errors.append(np.ascontiguousarray(errors[best, :, None]))
 
-    def leave_one_out(
-        self, shape: Array, size: Array | None, scale: Array | None, *, keep: bool = False
-    ) -> tuple[Array, Array]:
+    def leave_one_out(self, shape: Array, widths: Widths, *, keep: bool = False) -> tuple[Array, Array]:
         """Gradients (ridge, m, K, D) without each point's own label, and squared errors (ridge, m).
 
         With ``keep``, the neighborhoods for :meth:`averages` are made from the same distances.
         """
-        data, ridges = self.field.data, self.field.ridges
-        outputs = data.labels.shape[1]
-        gradients = np.empty((len(ridges), len(self.own), outputs, data.dimension))
-        errors = np.empty((len(ridges), len(self.own)))
+        data, ridges, m = self.data, self.ridges, len(self.centers)
+        gradients = np.empty((len(ridges), m, data.outputs, data.dimension))
+        errors = np.empty((len(ridges), m))
         self._kept = []
-        each = 8 * data.dimension * (data.dimension + outputs * len(ridges))
-        for rows in data.chunks(len(self.own), each):
-            here = self.own[rows]
+        for rows in chunks(m, 8 * data.dimension * (data.dimension + data.outputs * len(ridges))):
             batch = data.localize(
-                data.rows[here],
+                self.centers[rows],
                 shape[rows],
-                None if self.candidates is None else self.candidates[rows],
-                sizes=None if size is None else size[rows, None],
-                scales=None if scale is None else scale[rows, None],
-                left_out=here,
+                widths[rows],
                 degree=1,
                 ridges=ridges,
                 gradients=True,
                 keep=keep,
-                kept_sizes=None if size is None else widened(data, size[rows]),
+                kept_widths=_widened(data, widths[rows]),
             )
             if keep:
                 self._kept.append((rows, batch.neighborhoods))
             gradients[:, rows] = batch.gradient[:, 0, 0].swapaxes(0, 1)
-            residual = data.labels[here, None] - batch.value[:, 0, 0]
+            residual = data.labels[self.points[rows], None] - batch.value[:, 0, 0]
             errors[:, rows] = np.mean(residual**2, axis=2).T
             self.progress.advance(rows.stop - rows.start)
         return gradients, errors
 
     def error_sums(self, errors: Array) -> Array:
         """Add up squared errors (ridge, m), for :func:`best_ridge`."""
-        return partial_sums((errors * self.field.data.share[self.own]).T)
+        return sum_columns((errors * self.data.sample_weight[self.points]).T)
 
-    def averages(self, gradients: Array, shape: Array, size: Array | None, scale: Array | None) -> Step:
+    def averages(self, gradients: Array, shape: Array, widths: Widths) -> Step:
         """AGOPs of gradients (n, K, D) at all points of the data, around those to learn at."""
-        data, m = self.field.data, len(self.own)
-        found, effective, agop = np.empty(m), np.empty(m), np.empty_like(shape)
-        for rows, around in self._surroundings(shape, size, scale):
-            part = averaged(data, gradients, shape[rows], around, agop[rows])
-            found[rows], effective[rows] = part.scale, part.effective_size
+        m = len(self.centers)
+        scale, effective, agop = np.empty(m), np.empty(m), np.empty_like(shape)
+        for rows, around in self._neighborhoods(shape, widths):
+            around.outer_products(gradients, agop[rows], self.data.threads)
+            scale[rows], effective[rows] = around.scale, around.effective_size
             self.progress.advance(rows.stop - rows.start)
-        return Step(shape, found, effective, agop)
+        return Step(shape, widths, scale, effective, agop)
 
-    def _surroundings(
-        self, shape: Array, size: Array | None, scale: Array | None
-    ) -> Iterator[tuple[slice, Neighborhoods]]:
+    def _neighborhoods(self, shape: Array, widths: Widths) -> Iterator[tuple[slice, Neighborhoods]]:
         """Neighborhoods to average in, a part of the points at a time: those kept, or new ones."""
         if self._kept:
             while self._kept:
                 yield self._kept.pop(0)
             return
-        data = self.field.data
-        for rows in data.chunks(len(self.own), 8 * data.dimension**2 + 12 * data.reachable):
-            here = self.own[rows]
-            yield (
-                rows,
-                surroundings(
-                    data,
-                    data.rows[here],
-                    shape[rows],
-                    None if size is None else size[rows],
-                    None if scale is None else scale[rows],
-                    None if self.candidates is None else self.candidates[rows],
-                    here,
-                ),
-            )
+        data = self.data
+        for rows in chunks(len(self.centers), 8 * data.dimension**2 + 12 * data.max_visible):
+            yield rows, wide_neighborhoods(data, self.centers[rows], shape[rows], widths[rows])
 
-    def match(self, shape: Array, size: Array) -> Array:
+    def match(self, shape: Array, widths: Widths) -> Array:
         """See :class:`localegop._engine.recursion.Strategy`."""
-        data = self.field.data
-        return data.match(data.rows[self.own], shape, self.candidates, size, self.own)
+        return self.data.match(self.centers, shape, widths)
 
 
 def best_ridge(error_sums: list[Array]) -> int:
     """Tell which ridge has the smallest error over all points, from sums over parts of them."""
-    return int(np.argmin(total(error_sums)))
-
-
-@dataclass
-class QuerySampler:
-    """The query strategy, Algorithm 1: each query samples points around it and fits at them.
-
-    Parameters
-    ----------
-    data : LocalData
-    centers : ndarray of shape (q, D)
-    candidates : Candidates or None
-    seeds : ndarray of shape (q,)
-        One seed a query, so that results depend neither on order nor on chunks.
-    n_subsamples : int
-    ridge : float
-    """
-
-    data: LocalData
-    centers: Array
-    candidates: Candidates | None
-    seeds: NDArray[np.uint64]
-    n_subsamples: int
-    ridge: float
-
-    def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
-        """See :class:`localegop._engine.recursion.Strategy`."""
-        agop, error, value, gradient, found, effective = self.data.sampled_steps(
-            self.centers,
-            shape,
-            self.candidates,
-            sizes=size,
-            scales=scale,
-            seeds=self.seeds,
-            step=t,
-            n_subsamples=self.n_subsamples,
-            ridge=self.ridge,
-        )
-        return Step(shape, found, effective, agop, error, value, gradient)
-
-    def match(self, shape: Array, size: Array) -> Array:
-        """See :class:`localegop._engine.recursion.Strategy`."""
-        return self.data.match(self.centers, shape, self.candidates, size)
-
-
-def query_seeds(centers: Array, seed: int) -> NDArray[np.uint64]:
-    """Seeds that depend on the coordinates of each query and on nothing else."""
-    bits = np.ascontiguousarray(centers + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-    state = np.full(len(centers), np.uint64(seed))
-    with np.errstate(over="ignore"):
-        for column in bits.T:  # splitmix64
-            state = state + column + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state = state ^ (state >> np.uint64(31))
-    return state
+    return int(np.argmin(merge_sums(error_sums)))

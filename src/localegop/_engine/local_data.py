@@ -1,22 +1,19 @@
-"""Weighted local fits at many centers: the compiled core, seen from Python.
-
-:class:`LocalData` holds training points in the units of the recursion and knows which of them a center
-may look at. Its :meth:`~LocalData.localize` cuts neighborhoods out of them and fits in each.
-"""
+"""Training points with the compiled core behind them: neighborhoods and local fits at many centers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from sklearn.neighbors import NearestNeighbors
 
 from localegop import _core
+from localegop._data.units import rotate
+from localegop._engine.centers import Centers, Widths
+from localegop._engine.chunks import chunks
+from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch, SliceableLists
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
@@ -25,48 +22,40 @@ KERNEL_IDS = ("gaussian", "epanechnikov", "biweight", "triweight", "laplace", "s
 FIELD_CUTOFF = 1e-6
 QUERY_CUTOFF = 1e-12
 TOLERANCE = 1e-12  # share of a metric's trace that its factor may leave out
-TREE_DIMENSION = 15  # beyond, a search by tree looks at nearly all points, and all distances are faster
-CHUNK_BYTES = 16e6  # memory for the metrics and fits of one chunk of centers: malloc reuses as much
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Lists of the points that centers may look at: list i is ``indices[start[i] : start[i + 1]]``."""
+class TrainingData(Protocol):
+    """Training points as a fit sees them, be they in this process or on a cluster."""
 
-    start: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    @property
+    def n(self) -> int:
+        """Number of points."""
 
-    def __getitem__(self, rows: slice) -> Candidates:
-        first, last, _ = rows.indices(len(self.start) - 1)
-        start = self.start[first : last + 1]
-        return Candidates(start - start[0], self.indices[start[0] : start[-1]])
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
 
-    def some(self, centers: NDArray[np.intp]) -> Candidates:
-        """Take the lists of some centers."""
-        return _listed([self.indices[self.start[i] : self.start[i + 1]] for i in centers])
+    @property
+    def max_visible(self) -> int:
+        """How many points a center can look at."""
 
-    def restricted(self, centers: NDArray[np.intp], kept: NDArray[np.intp], n: int) -> Candidates:
-        """Take the lists of some centers, without points that are not kept; those are numbered anew."""
-        number = np.full(n, -1, dtype=np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
-        lists = []
-        for i in centers:
-            found = number[self.indices[self.start[i] : self.start[i + 1]]]
-            lists.append(found[found >= 0])
-        return _listed(lists)
+    @property
+    def largest_size(self) -> float:
+        """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
 
+    def without(self, held_out: NDArray[np.intp]) -> Self:
+        """Take all points but some."""
 
-class Lists(Protocol):
-    """Lists of points for many centers, of which some can be had at a time."""
+    def rotated(self, axes: Array) -> Self:
+        """Take the same points in other axes (D, r)."""
 
-    def __getitem__(self, rows: slice) -> Candidates:
-        """Give the lists of these centers."""
-        ...
+    def limited(self, most: int) -> Self:
+        """Take the same points, with centers that look at no more than so many."""
 
 
 @dataclass(frozen=True)
 class LocalBatch:
-    """Fits at a batch of centers; axes are (center, size, bends, ridge, output, feature)."""
+    """Fits at a batch of centers; axes are (center, size, quadratic directions, ridge, output, feature)."""
 
     scale: Array
     effective_size: Array
@@ -76,8 +65,31 @@ class LocalBatch:
     neighborhoods: _core.Neighborhoods
 
 
+@dataclass(frozen=True)
+class KrigingBatch:
+    """Kriging at a batch of centers; axes are (center, process, output, feature)."""
+
+    scale: Array
+    effective_size: Array
+    value: Array
+    gradient: Array
+    variance_factor: Array
+
+
+@dataclass(frozen=True)
+class SampledBatch:
+    """One step of Algorithm 1 at a batch of queries; axes are (query, ...)."""
+
+    agop: Array
+    loo_error: Array
+    value: Array
+    gradient: Array
+    scale: Array
+    effective_size: Array
+
+
 class LocalData:
-    """Training points, ready for local fits.
+    """Training points, ready for local fits. Nothing about it changes once it is made.
 
     Parameters
     ----------
@@ -85,8 +97,8 @@ class LocalData:
         Features in the units of the recursion.
     labels : ndarray of shape (n, K)
         Labels in those units.
-    share : ndarray of shape (n,)
-        Sample weights: how many rows each one stands for.
+    sample_weight : ndarray of shape (n,)
+        How many rows each one stands for.
     kernel : Kernel
     max_neighbors : int or None
         A center looks at its nearest this many points only; None means all.
@@ -95,7 +107,7 @@ class LocalData:
     threads : int
     cutoff : float
         Weights below this share of the largest are dropped.
-    among : int or None
+    n_total : int or None
         Number of points that these are a part of; None if they are all. Where ``max_neighbors`` is less,
         a part must hold everything that its centers may look at.
     """
@@ -104,220 +116,159 @@ class LocalData:
         self,
         rows: Array,
         labels: Array,
-        share: Array,
+        sample_weight: Array,
         *,
         kernel: Kernel,
         max_neighbors: int | None,
         radius: float | None,
         threads: int,
         cutoff: float = FIELD_CUTOFF,
-        among: int | None = None,
+        n_total: int | None = None,
     ) -> None:
-        self.cutoff = cutoff
-        self.rows, self.labels, self.share = rows, labels, share
+        self.rows, self.labels, self.sample_weight = rows, labels, sample_weight
         self.n, self.dimension = rows.shape
-        self.kernel, self.radius = kernel, radius
-        self.among = self.n if among is None else among
-        self.limit = None if max_neighbors is None or max_neighbors >= self.among else int(max_neighbors)
-        self.named = named = kernel.name in KERNEL_IDS
-        self.threads = threads if named else 1
-        self._points = _core.Points(rows, labels, share)
-        self._rule = _core.Rule(
-            KERNEL_IDS.index(kernel.name) if named else len(KERNEL_IDS),
+        self.kernel, self.radius, self.cutoff = kernel, radius, cutoff
+        self.n_total = self.n if n_total is None else n_total
+        self.limit = None if max_neighbors is None or max_neighbors >= self.n_total else int(max_neighbors)
+        self._in_core = kernel.name in KERNEL_IDS
+        self.threads = threads if self._in_core else 1
+        self._points = _core.Points(rows, labels, sample_weight)
+        self._kernel = _core.Rule(
+            KERNEL_IDS.index(kernel.name) if self._in_core else len(KERNEL_IDS),
             cutoff,
             TOLERANCE,
-            None if named else kernel,
+            None if self._in_core else kernel,
         )
-        self._tree: Any = None
-        self._ball: NearestNeighbors | None = None
-        self._own: Candidates | None = None
+        self._search = NeighborSearch(rows, self._points, self.limit, radius)
 
     def __reduce__(self) -> tuple[object, ...]:
-        kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
-        arguments = (self.rows, self.labels, self.share, kernel, self.limit, self.radius, self.threads)
-        return (_rebuild, (*arguments, self.cutoff, self.among))
+        kernel = self.kernel.name if self._in_core else self.kernel
+        arguments = (self.rows, self.labels, self.sample_weight, kernel, self.limit, self.radius)
+        return (_rebuild, (*arguments, self.threads, self.cutoff, self.n_total))
 
-    def subset(self, rows: NDArray[np.intp], among: int | None = None) -> LocalData:
+    @property
+    def outputs(self) -> int:
+        """Number of labels of a point."""
+        return int(self.labels.shape[1])
+
+    @property
+    def max_visible(self) -> int:
+        """How many points a center can look at."""
+        return self.n_total if self.limit is None else self.limit
+
+    @property
+    def largest_size(self) -> float:
+        """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
+        return max(0.5 * self.max_visible, 1.0)
+
+    def with_threads(self, threads: int) -> LocalData:
+        """Return the same data, worked on by so many threads."""
+        same = object.__new__(LocalData)
+        same.__dict__.update(self.__dict__, threads=threads if self._in_core else 1)
+        return same
+
+    def subset(self, rows: NDArray[np.intp], n_total: int | None = None) -> LocalData:
         """Take some of the points, with the same settings."""
-        return self._like(self.rows[rows], self.labels[rows], self.share[rows], among)
+        return self._like(self.rows[rows], self.labels[rows], self.sample_weight[rows], n_total)
 
     def without(self, held_out: NDArray[np.intp]) -> LocalData:
         """Take all points but some."""
         return self.subset(np.setdiff1d(np.arange(self.n), held_out))
 
-    def turned(self, axes: Array) -> LocalData:
+    def rotated(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
-        return self._like(turned(self.rows, axes), self.labels, self.share, self.among)
+        return self._like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total)
 
-    def narrowed(self, most: int) -> LocalData:
+    def limited(self, most: int) -> LocalData:
         """Take the same points, with centers that look at no more than so many."""
-        return self._like(self.rows, self.labels, self.share, self.among, min(most, self.reachable))
+        limit = min(most, self.max_visible)
+        return self._like(self.rows, self.labels, self.sample_weight, self.n_total, limit)
 
     def _like(
-        self, rows: Array, labels: Array, share: Array, among: int | None, limit: int | None = None
+        self,
+        rows: Array,
+        labels: Array,
+        sample_weight: Array,
+        n_total: int | None,
+        limit: int | None = None,
     ) -> LocalData:
         return LocalData(
             np.ascontiguousarray(rows),
             np.ascontiguousarray(labels),
-            np.ascontiguousarray(share),
+            np.ascontiguousarray(sample_weight),
             kernel=self.kernel,
             max_neighbors=self.limit if limit is None else limit,
             radius=self.radius,
             threads=self.threads,
             cutoff=self.cutoff,
-            among=among,
+            n_total=n_total,
         )
 
-    @property
-    def reachable(self) -> int:
-        """How many points a center can look at."""
-        return self.among if self.limit is None else self.limit
+    def neighbor_lists(self, rows: Array) -> NeighborLists | None:
+        """Points that centers at these rows may look at; None if all."""
+        return self._search.lists(rows, self.threads)
 
-    def candidates(self, centers: Array) -> Candidates | None:
-        """Points that each center may look at; None if all."""
-        if self.limit is None and self.radius is None:
-            return None
-        if self.radius is None and self.limit is not None:
-            found = self._nearest(centers, self.limit)
-            start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)
-            return Candidates(start, found.ravel())
-        lists: list[NDArray[np.int32]] = []
-        for rows in self.chunks(len(centers), 16 * self.reachable):
-            lists.extend(self._lists_within_radius(centers[rows]))
-        return _listed(lists)
-
-    def own_candidates(self) -> Candidates | None:
-        """Points that each point may look at, kept until :meth:`forget_candidates`."""
-        if self._own is None:
-            self._own = self.candidates(self.rows)
-        return self._own
-
-    def forget_candidates(self) -> None:
-        """Free the memory of :meth:`own_candidates`."""
-        self._own = None
-
-    def _nearest(self, centers: Array, count: int) -> NDArray[np.int32]:
-        """Numbers (q, count) of the nearest points, in rising order; of equally far ones the first."""
-        found = np.empty((len(centers), count), dtype=np.int32)
-        if self.dimension > TREE_DIMENSION:
-            _core.nearest(self._points, np.ascontiguousarray(centers), found, self.threads)
-            return found
-        for rows in self.chunks(len(centers), 16 * count):
-            found[rows] = np.sort(self._nearest_in_tree(centers[rows], count), axis=1)
-        return found
-
-    def _nearest_in_tree(self, centers: Array, count: int) -> NDArray[np.intp]:
-        if self._tree is None:
-            self._tree = cKDTree(self.rows, leafsize=32)
-        wanted = np.arange(1, min(count + 1, self.n) + 1)
-        distances, found = self._tree.query(centers, wanted, workers=self.threads)
-        tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
-        for i in np.flatnonzero(tied):
-            far, near, more = distances[i], found[i], count + 1
-            while far[-1] == distances[i, -1] and more < self.n:
-                more = min(2 * more, self.n)
-                far, near = self._tree.query(centers[i], np.arange(1, more + 1))
-            found[i, :count] = near[np.lexsort((near, far))[:count]]
-        return np.asarray(found[:, :count])
-
-    def _lists_within_radius(self, centers: Array) -> list[NDArray[np.int32]]:
-        if self._ball is None:
-            self._ball = NearestNeighbors(n_jobs=self.threads).fit(self.rows)
-        distances, found = self._ball.radius_neighbors(centers, self.radius, sort_results=True)
-        least = min(self.n, self.dimension + 2)
-        lists = []
-        for center, far, near in zip(centers, distances, found, strict=True):
-            if len(near) < 2:  # nobody within the radius: the nearest few, and the status says so
-                near = self._nearest(center[None], least)[0]
-            elif self.limit is not None and len(far) > self.limit:
-                near = near[: self.limit]
-            lists.append(np.sort(near).astype(np.int32))
-        return lists
-
-    def filled(self, centers: Array, candidates: Candidates | None) -> Candidates | None:
+    def fill_short_lists(self, rows: Array, lists: NeighborLists | None) -> NeighborLists | None:
         """Give centers whose lists have fewer than two points their nearest few instead."""
-        if candidates is None:
-            return None
-        lists = [candidates.indices[a:b] for a, b in pairwise(candidates.start)]
-        short = [i for i, found in enumerate(lists) if len(found) < 2]
-        for i in short:
-            lists[i] = self._nearest(centers[i : i + 1], min(self.n, self.dimension + 2))[0]
-        return _listed(lists) if short else candidates
+        return self._search.fill_short(rows, lists, self.threads)
 
-    def lonely(self, centers: Array) -> NDArray[np.bool_]:
+    def isolated(self, rows: Array) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""
-        if self.radius is None:
-            return np.zeros(len(centers), dtype=bool)
-        two = self.rows[self._nearest(centers, min(2, self.n))]
-        far: Array = np.sqrt(np.max(np.sum((two - centers[:, None]) ** 2, axis=2), axis=1))
-        return far > self.radius
+        return self._search.isolated(rows, self.threads)
 
-    def chunks(self, count: int, bytes_each: float) -> Iterator[slice]:
-        """Slices of centers small enough for the memory budget."""
-        size = int(np.clip(CHUNK_BYTES / max(bytes_each, 1.0), 64, 4096))
-        for first in range(0, count, size):
-            yield slice(first, min(first + size, count))
+    def centers(self, rows: Array) -> Centers:
+        """Centers at any rows (q, D), with the points that they may look at."""
+        return Centers(rows, self.neighbor_lists(rows))
 
-    def _around(
-        self, centers: Array, metrics: Array, candidates: Candidates | None
-    ) -> tuple[_core.Points, _core.Rule, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None]:
-        """Return what every call of the core begins with."""
-        return (
-            self._points,
-            self._rule,
-            np.ascontiguousarray(centers),
-            np.ascontiguousarray(metrics),
-            None if candidates is None else candidates.start,
-            None if candidates is None else candidates.indices,
-        )
+    def own_centers(self, points: NDArray[np.int64]) -> Centers:
+        """Centers at some of these points, each without itself, with the points that they may look at."""
+        return Centers(self.rows[points], self.neighbor_lists(self.rows[points]), points)
+
+    def all_own_centers(self, lists: SliceableLists | None) -> Centers:
+        """Centers at all of these points, each without itself, with the points that they may look at."""
+        return Centers(self.rows, lists, np.arange(self.n))
 
     def localize(
         self,
-        centers: Array,
+        centers: Centers,
         metrics: Array,
-        candidates: Candidates | None,
+        widths: Widths,
         *,
-        sizes: Array | None = None,
-        scales: Array | None = None,
-        left_out: NDArray[np.int64] | None = None,
         degree: int = -1,
-        bends: Sequence[int] = (0,),
+        quadratic_directions: Sequence[int] = (0,),
         ridges: Sequence[float] = (0.0,),
         gradients: bool = False,
         variances: bool = False,
         keep: bool = False,
-        kept_sizes: Array | None = None,
+        kept_widths: Widths | None = None,
     ) -> LocalBatch:
-        """Neighborhoods of effective sizes ``sizes`` (falling) or scales ``scales``, and fits in them.
+        """Neighborhoods of these widths, and fits in them.
 
         Parameters
         ----------
-        centers : ndarray of shape (q, D)
+        centers : Centers
         metrics : ndarray of shape (q, D, D)
-        candidates : Candidates or None
-        sizes, scales : ndarray of shape (q, S) or None
-            One of them; with both, scales are first guesses.
-        left_out : ndarray of shape (q,) or None
-            Index of the point that each center leaves out; -1 for none.
+        widths : Widths
         degree : {-1, 0, 1}
             -1 for no fits, 0 for local means, 1 for local linear fits.
-        bends : sequence of int
+        quadratic_directions : sequence of int
             Numbers of leading directions whose products with all features join the linear terms.
         ridges : sequence of float
         gradients, variances, keep : bool
-            What to return beyond values; ``keep`` means the neighborhoods of the last size.
-        kept_sizes : ndarray of shape (q,) or None
+            What to return beyond values; ``keep`` means the neighborhoods of the last width.
+        kept_widths : Widths or None
             With ``keep``, effective sizes of other neighborhoods to keep instead.
         """
+        kept = None if kept_widths is None or kept_widths.sizes is None else kept_widths.sizes[:, 0]
         hoods, scale, size, value, gradient, variance = _core.localize(
-            *self._around(centers, metrics, candidates),
-            left_out,
-            None if sizes is None else np.ascontiguousarray(sizes, dtype=float),
-            None if scales is None else np.ascontiguousarray(scales, dtype=float),
+            *self._around(centers, metrics),
+            centers.left_out,
+            None if widths.sizes is None else np.ascontiguousarray(widths.sizes, dtype=float),
+            None if widths.scales is None else np.ascontiguousarray(widths.scales, dtype=float),
             keep,
-            kept_sizes,
+            None if kept is None else np.ascontiguousarray(kept),
             degree,
-            list(bends),
+            list(quadratic_directions),
             [float(r) for r in ridges],
             gradients,
             variances,
@@ -327,9 +278,8 @@ class LocalData:
 
     def krige(
         self,
-        centers: Array,
+        centers: Centers,
         metrics: Array,
-        candidates: Candidates | None,
         *,
         size: float,
         most: int,
@@ -337,130 +287,110 @@ class LocalData:
         ridges: Sequence[float],
         trends: Sequence[bool],
         rough: Sequence[bool],
-        left_out: NDArray[np.int64] | None = None,
         gradients: bool = False,
         variances: bool = False,
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Kriging in neighborhoods of an effective size.
+    ) -> KrigingBatch:
+        """Kriging in neighborhoods of an effective size, by several processes.
 
         Parameters
         ----------
-        centers, metrics, candidates, left_out, gradients, variances
+        centers, metrics, gradients, variances
             See :meth:`localize`.
         size : float
             Effective size of the neighborhood, whose width is the unit of ``lengths``.
         most : int
             Only as many of its heaviest points are used.
         lengths, ridges : sequences of float
-            Of each fit: correlation length, and variance of the noise over that of f.
+            Of each process: correlation length, and variance of the noise over that of f.
         trends : sequence of bool
-            Whether a fit has a linear trend.
+            Whether a process has a linear trend.
         rough : sequence of bool
             Whether it has an exponential covariance instead of a Gaussian one.
-
-        Returns
-        -------
-        scale, effective_size : ndarrays of shape (q,)
-        value : ndarray of shape (q, fit, K)
-        gradient : ndarray of shape (q, fit, K, D)
-        variance_factor : ndarray of shape (q, fit)
         """
-        return _core.krige(
-            *self._around(centers, metrics, candidates),
-            left_out,
-            np.full(len(centers), float(size)),
-            most,
-            [float(length) for length in lengths],
-            [float(ridge) for ridge in ridges],
-            [bool(trend) for trend in trends],
-            [bool(one) for one in rough],
-            gradients,
-            variances,
-            self.threads,
+        return KrigingBatch(
+            *_core.krige(
+                *self._around(centers, metrics),
+                centers.left_out,
+                np.full(len(centers), float(size)),
+                most,
+                [float(length) for length in lengths],
+                [float(ridge) for ridge in ridges],
+                [bool(trend) for trend in trends],
+                [bool(one) for one in rough],
+                gradients,
+                variances,
+                self.threads,
+            )
         )
 
-    def match(
-        self,
-        centers: Array,
-        shapes: Array,
-        candidates: Lists | None,
-        size: Array,
-        left_out: NDArray[np.int64] | None = None,
-    ) -> Array:
-        """Scales at which neighborhoods of these shapes have these effective sizes."""
+    def match(self, centers: Centers, shapes: Array, widths: Widths) -> Array:
+        """Scales at which neighborhoods of these shapes have the sizes asked for."""
         scales = np.empty(len(centers))
-        for rows in self.chunks(len(centers), 8 * self.dimension**2):
-            scales[rows] = self.localize(
-                centers[rows],
-                shapes[rows],
-                None if candidates is None else candidates[rows],
-                sizes=size[rows, None],
-                left_out=None if left_out is None else left_out[rows],
-            ).scale[:, 0]
+        for rows in chunks(len(centers), 8 * self.dimension**2):
+            scales[rows] = self.localize(centers[rows], shapes[rows], widths[rows]).scale[:, 0]
         return scales
 
-    def sampled_steps(
+    def sample_step(
         self,
-        centers: Array,
+        centers: Centers,
         metrics: Array,
-        candidates: Candidates | None,
+        widths: Widths,
         *,
-        sizes: Array | None,
-        scales: Array | None,
         seeds: NDArray[np.uint64],
         step: int,
         n_subsamples: int,
         ridge: float,
-    ) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """One step of Algorithm 1 per center: AGOP, LOO error, value, gradient, scale, effective size."""
+    ) -> SampledBatch:
+        """One step of Algorithm 1 for each center."""
         unbiased = 2
-        return _core.sampled_steps(
-            *self._around(centers, metrics, candidates),
-            sizes,
-            scales,
-            seeds,
-            step,
-            n_subsamples,
-            unbiased,
-            ridge,
-            self.threads,
+        return SampledBatch(
+            *_core.sampled_steps(
+                *self._around(centers, metrics),
+                None if widths.sizes is None else np.ascontiguousarray(widths.sizes[:, 0]),
+                None if widths.scales is None else np.ascontiguousarray(widths.scales[:, 0]),
+                seeds,
+                step,
+                n_subsamples,
+                unbiased,
+                ridge,
+                self.threads,
+            )
         )
 
-
-def turned(rows: Array, axes: Array) -> Array:
-    """Rows in other axes (D, r), each one the same for any number of rows."""
-    diagonal = np.diagonal(axes)
-    if axes.shape[0] == axes.shape[1] and np.array_equal(axes, np.diag(diagonal)):
-        return np.ascontiguousarray(rows * diagonal)
-    # einsum without BLAS: a matrix product may round differently for different numbers of rows.
-    return np.ascontiguousarray(np.einsum("ia,ab->ib", rows, axes, optimize=False))
-
-
-def _listed(lists: list[NDArray[np.int32]]) -> Candidates:
-    start = np.zeros(len(lists) + 1, dtype=np.int64)
-    np.cumsum([len(found) for found in lists], out=start[1:])
-    return Candidates(start, np.concatenate(lists) if lists else np.zeros(0, np.int32))
+    def _around(
+        self, centers: Centers, metrics: Array
+    ) -> tuple[_core.Points, _core.Rule, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None]:
+        """Return what every call of the core begins with."""
+        lists = None if centers.lists is None else centers.lists[: len(centers)]
+        return (
+            self._points,
+            self._kernel,
+            np.ascontiguousarray(centers.rows),
+            np.ascontiguousarray(metrics),
+            None if lists is None else lists.start,
+            None if lists is None else lists.indices,
+        )
 
 
 def _rebuild(
     rows: Array,
     labels: Array,
-    share: Array,
+    sample_weight: Array,
     kernel: str | Kernel,
     limit: int | None,
     radius: float | None,
     threads: int,
     cutoff: float,
-    among: int,
+    n_total: int,
 ) -> LocalData:
     return LocalData(
         rows,
         labels,
-        share,
+        sample_weight,
         kernel=as_kernel(kernel),
         max_neighbors=limit,
         radius=radius,
         threads=threads,
         cutoff=cutoff,
-        among=among,
+        n_total=n_total,
     )

@@ -30,26 +30,30 @@ def momentum_average(current: ArrayLike, previous: ArrayLike | None, momentum: f
     return mixed
 
 
-def normalize_trace(metric: ArrayLike, bandwidth: float = 1.0) -> Array:
-    """Scale to trace 1 / bandwidth. A zero matrix, for which no direction counts, becomes isotropic.
+def unit_trace(metric: ArrayLike) -> Array:
+    """Divide by the trace; a zero matrix, for which no direction counts, becomes isotropic.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from localegop._engine.metric import normalize_trace
-    >>> normalize_trace(np.diag([3.0, 1.0]), bandwidth=0.5).diagonal().tolist()
-    [1.5, 0.5]
+    >>> from localegop._engine.metric import unit_trace
+    >>> unit_trace(np.diag([3.0, 1.0])).diagonal().tolist()
+    [0.75, 0.25]
     """
-    if not (bandwidth > 0.0 and np.isfinite(bandwidth)):
-        raise ValueError(f"bandwidth must be positive and finite, got {bandwidth!r}")
     metric = _square(metric)
-    # Dividing by the largest entry first keeps matrices of size 1e-300 or 1e300 from under- or overflow.
-    largest = np.abs(metric).max(axis=(-2, -1), keepdims=True)
-    scaled = metric / np.where(largest > 0.0, largest, 1.0)
-    trace = np.trace(scaled, axis1=-2, axis2=-1)[..., None, None]
-    isotropic = np.eye(metric.shape[-1]) / metric.shape[-1]
-    shape: Array = np.where(trace > 0.0, scaled / np.where(trace > 0.0, trace, 1.0), isotropic)
-    return shape / bandwidth
+    dimension = metric.shape[-1]
+    trace = np.zeros(metric.shape[:-2])
+    for a in range(dimension):  # in fixed order: sums must not depend on how many matrices come at once
+        trace = trace + metric[..., a, a]
+    flat = ~(trace > np.finfo(float).tiny)
+    shapes: Array = metric / np.where(flat, 1.0, trace)[..., None, None]
+    shapes[flat] = isotropic_shape(dimension)
+    return shapes
+
+
+def isotropic_shape(dimension: int) -> Array:
+    """Metric of trace one for which all directions count alike."""
+    return np.eye(dimension) / dimension
 
 
 def cap_covariance(metric: ArrayLike, cap: float | None) -> Array:
@@ -94,20 +98,6 @@ def factor(metric: ArrayLike) -> Array:
     return rows
 
 
-def covariance(metric: ArrayLike) -> Array:
-    """Covariance M^-1 of the localization; infinite variances make the inverse raise.
-
-    Use :func:`cap_covariance` first if the metric may be singular.
-    """
-    values, vectors = np.linalg.eigh(_square(metric))
-    if np.any(values <= 0.0):
-        raise ValueError(
-            "metric is singular, so its covariance is infinite in some direction; "
-            "apply cap_covariance(metric, cap) first"
-        )
-    return _assemble(1.0 / values, vectors)
-
-
 def participation_ratio(metric: ArrayLike) -> Array | np.float64:
     """Effective number of directions (sum v)^2 / sum v^2 of the eigenvalues v: between 1 and D.
 
@@ -118,8 +108,15 @@ def participation_ratio(metric: ArrayLike) -> Array | np.float64:
     >>> float(participation_ratio(np.diag([1.0, 1.0, 0.0])))
     2.0
     """
-    metric = normalize_trace(metric)
-    ratio: Array | np.float64 = 1.0 / np.sum(metric**2, axis=(-2, -1))
+    metric = _square(metric)
+    # Dividing by the largest entry first keeps matrices of size 1e-300 or 1e300 from under- or overflow.
+    largest = np.abs(metric).max(axis=(-2, -1), keepdims=True)
+    scaled = metric / np.where(largest > 0.0, largest, 1.0)
+    trace = np.trace(scaled, axis1=-2, axis2=-1)[..., None, None]
+    shape = np.where(
+        trace > 0.0, scaled / np.where(trace > 0.0, trace, 1.0), isotropic_shape(metric.shape[-1])
+    )
+    ratio: Array | np.float64 = 1.0 / np.sum(shape**2, axis=(-2, -1))
     return ratio
 
 

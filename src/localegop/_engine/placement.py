@@ -1,4 +1,4 @@
-"""Where the recursion takes a batch of centers: the shapes of their neighborhoods, by either strategy."""
+"""Where the recursion takes a batch of centers: shapes and widths, by either strategy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.centers import Centers, Widths
+from localegop._engine.choice import Choice
 from localegop._engine.gradient_field import GradientField
-from localegop._engine.local_data import Candidates
-from localegop._engine.recursion import Recursion, Step, isotropic
+from localegop._engine.recursion import Recursion, Step, isotropic_shapes
 
 Array = NDArray[np.float64]
 
@@ -20,9 +21,10 @@ class Place:
 
     Attributes
     ----------
+    centers : Centers
     shape : ndarray of shape (q, D, D)
-    scale : ndarray of shape (q,) or None
-        None where the choice of the final fit gives the size.
+    widths : Widths
+        Of the final fit.
     step : ndarray of shape (q,)
         Numbers of steps taken.
     agop : ndarray of shape (q, D, D) or None
@@ -32,32 +34,33 @@ class Place:
         All steps, if they were to be kept.
     """
 
+    centers: Centers
     shape: Array
-    scale: Array | None
+    widths: Widths
     step: NDArray[np.int64]
     agop: Array | None
     loo_error: Array | None
     steps: list[Step]
 
 
-def followed(
-    field: GradientField, centers: Array, candidates: Candidates | None, n_steps: int, keep: bool
-) -> Place:
-    """Field strategy: shapes after a number of steps."""
-    recursion = field.follow(centers, candidates)
+def follow_field(field: GradientField, centers: Centers, choice: Choice, *, keep: bool) -> Place:
+    """Field strategy: shapes and widths of the final fit that was chosen."""
+    recursion = field.follow(centers)
     steps: list[Step] = []
-    for _ in range(n_steps):
+    for _ in range(choice.step):
         step = recursion.advance()
         if keep:
             steps.append(step)
-    return Place(recursion.shape, None, np.full(len(centers), n_steps), None, None, steps)
+    count = len(centers)
+    widths = field.update.widths(choice.step, count, field.data, choice.sizes)
+    return Place(centers, recursion.shape, widths, np.full(count, choice.step), None, None, steps)
 
 
-def searched(recursion: Recursion, n_steps: int, keep: bool) -> Place:
+def search_steps(recursion: Recursion, centers: Centers, n_steps: int, *, keep: bool) -> Place:
     """Query strategy: shapes of the steps with the smallest leave-one-out errors (Alg. 1, lines 14-17)."""
     count, dimension = recursion.shape.shape[:2]
     best, chosen = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
-    shape, agop = isotropic(count, dimension), np.zeros((count, dimension, dimension))
+    shape, agop = isotropic_shapes(count, dimension), np.zeros((count, dimension, dimension))
     scale = np.ones(count)
     steps: list[Step] = []
     for t in range(max(n_steps, 1)):
@@ -68,4 +71,4 @@ def searched(recursion: Recursion, n_steps: int, keep: bool) -> Place:
         shape[better], agop[better] = step.shape[better], step.agop[better]
         if keep:
             steps.append(step)
-    return Place(shape, scale, chosen, agop, best, steps)
+    return Place(centers, shape, Widths.of_scale(scale, count), chosen, agop, best, steps)

@@ -1,18 +1,21 @@
 """The loop: neighborhood -> gradients -> AGOP -> next metric. One loop for every strategy.
 
-A *shape* is a metric with trace one; the schedule gives it its size. Where gradients come from is the
-business of a strategy, which turns the shapes of step t into AGOPs.
+A *shape* is a metric with trace one; the schedule says how wide its neighborhood is. Where gradients
+come from is the business of a strategy, which turns the shapes of step t into AGOPs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._engine.metric import cap_covariance
+from localegop._engine.centers import Widths
+from localegop._engine.local_data import LocalData, TrainingData
+from localegop._engine.metric import cap_covariance, isotropic_shape, momentum_average, unit_trace
 from localegop.schedules import EffectiveSizeSchedule
 
 Array = NDArray[np.float64]
@@ -23,32 +26,40 @@ BLOCK = 1024  # centers whose metrics are mixed at a time
 class Step:
     """What a strategy found at step t, for a batch of centers.
 
-    ``value``, ``gradient`` and ``loo_error`` are None where the strategy makes no fits at the centers.
+    Attributes
+    ----------
+    shape : ndarray of shape (q, D, D)
+    widths : Widths
+        Of the neighborhoods in which gradients were fitted, or would be.
+    scale, effective_size : ndarray of shape (q,)
+        Of the neighborhoods that gradients were averaged over.
+    agop : ndarray of shape (q, D, D)
+    loo_error : ndarray of shape (q,) or None
+        None where the strategy makes no fits at the centers.
     """
 
     shape: Array
+    widths: Widths
     scale: Array
     effective_size: Array
     agop: Array
     loo_error: Array | None = None
-    value: Array | None = None
-    gradient: Array | None = None
 
 
 class Strategy(Protocol):
     """Where gradients come from."""
 
-    def step(self, t: int, shape: Array, size: Array | None, scale: Array | None) -> Step:
-        """AGOPs of neighborhoods of these shapes, of effective sizes ``size`` or as scaled."""
+    def step(self, t: int, shape: Array, widths: Widths) -> Step:
+        """AGOPs of neighborhoods of these shapes and widths."""
         ...
 
-    def match(self, shape: Array, size: Array) -> Array:
-        """Scales at which neighborhoods of these shapes have these effective sizes."""
+    def match(self, shape: Array, widths: Widths) -> Array:
+        """Scales at which neighborhoods of these shapes have the effective sizes asked for."""
         ...
 
 
 @dataclass(frozen=True)
-class Rules:
+class MetricUpdate:
     """How the metric moves from step to step.
 
     Parameters
@@ -73,14 +84,23 @@ class Rules:
         """Whether the schedule speaks of effective sizes rather than of bandwidths."""
         return isinstance(self.schedule, EffectiveSizeSchedule)
 
-    def size(self, t: int, reachable: int) -> float:
-        """Effective size of step t, at most half of what a center can look at."""
+    def widths(
+        self, t: int, count: int, data: TrainingData, sizes: Sequence[float] | None = None
+    ) -> Widths:
+        """Widths of step t for so many centers: these effective sizes, or what the schedule says."""
+        if sizes is not None:
+            return Widths.of_sizes(sizes, count)
+        if self.by_size:
+            return Widths.of_sizes((self._size(t, data.largest_size),), count)
+        return Widths.of_scale(self._scale(t, data.dimension), count)
+
+    def _size(self, t: int, largest: float) -> float:
         target = float(self.schedule.effective_size(t))
         if not (np.isfinite(target) and target > 0.0):
             raise ValueError(f"schedule must return positive effective sizes, but step {t} has {target}")
-        return min(target, max(0.5 * reachable, 1.0))
+        return min(target, largest)
 
-    def scale(self, t: int, dimension: int) -> float:
+    def _scale(self, t: int, dimension: int) -> float:
         """Factor that turns the shape of step t into its metric, for a bandwidth schedule."""
         if t == 0:
             return dimension / self.initial_scale
@@ -102,32 +122,16 @@ class Rules:
         shapes = np.empty_like(step.shape) if out is None else out
         for first in range(0, len(shapes), BLOCK):  # in blocks, to need no further arrays of this size
             rows = slice(first, first + BLOCK)
-            if t == 0:
-                shapes[rows] = unit_trace(step.agop[rows])
-                continue
-            if previous_agop is None:
-                newest, other = unit_trace(step.agop[rows]), step.shape[rows]
-            else:
-                newest, other = step.agop[rows], previous_agop[rows]
-            shapes[rows] = unit_trace(self.momentum * newest + (1.0 - self.momentum) * other)
+            newest, other = step.agop[rows], None if previous_agop is None else previous_agop[rows]
+            if self.by_size and t > 0:
+                newest, other = unit_trace(newest), step.shape[rows]
+            shapes[rows] = unit_trace(momentum_average(newest, other, self.momentum))
         return shapes
 
 
-def unit_trace(matrices: Array) -> Array:
-    """Matrices divided by their trace; zero ones, where nothing has a slope, become isotropic."""
-    dimension = matrices.shape[-1]
-    trace = np.zeros(len(matrices))
-    for a in range(dimension):  # in fixed order: sums must not depend on how many matrices come at once
-        trace += matrices[:, a, a]
-    flat = ~(trace > np.finfo(float).tiny)
-    shapes = matrices / np.where(flat, 1.0, trace)[:, None, None]
-    shapes[flat] = np.eye(dimension) / dimension
-    return shapes
-
-
-def isotropic(count: int, dimension: int) -> Array:
+def isotropic_shapes(count: int, dimension: int) -> Array:
     """Shapes of the first step."""
-    return np.tile(np.eye(dimension) / dimension, (count, 1, 1))
+    return np.tile(isotropic_shape(dimension), (count, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,11 @@ class Stage:
     t: int
     shape: Array
     previous_agop: Array | None = None
+
+    @classmethod
+    def first(cls, count: int, dimension: int) -> Stage:
+        """Return the beginning, for so many centers."""
+        return cls(0, isotropic_shapes(count, dimension))
 
     def __sizeof__(self) -> int:
         return self.shape.nbytes * (1 if self.previous_agop is None else 2)
@@ -148,26 +157,14 @@ class Recursion:
     Parameters
     ----------
     strategy : Strategy
-    rules : Rules
-    count, dimension : int
-        Number of centers, number of features.
-    reachable : int
-        How many points a center can look at.
-    stage : Stage or None
-        Where to go on; None for the beginning.
+    update : MetricUpdate
+    data : LocalData
+    stage : Stage
+        Where to go on; :meth:`Stage.first` for the beginning.
     """
 
-    def __init__(
-        self,
-        strategy: Strategy,
-        rules: Rules,
-        count: int,
-        dimension: int,
-        reachable: int,
-        stage: Stage | None = None,
-    ) -> None:
-        self.strategy, self.rules, self.reachable = strategy, rules, reachable
-        self.stage = stage or Stage(0, isotropic(count, dimension))
+    def __init__(self, strategy: Strategy, update: MetricUpdate, data: LocalData, stage: Stage) -> None:
+        self.strategy, self.update, self.data, self.stage = strategy, update, data, stage
 
     @property
     def t(self) -> int:
@@ -189,27 +186,19 @@ class Recursion:
         """Take one step."""
         return self.strategy.step(self.t, *self.setting())
 
-    def setting(self) -> tuple[Array, Array | None, Array | None]:
-        """Shapes to work in at this step, and their effective sizes or their scales."""
-        return _setting(self.strategy, self.rules, self.t, self.shape, self.reachable)
+    def setting(self) -> tuple[Array, Widths]:
+        """Shapes to work in at this step, and their widths."""
+        update, t, shape = self.update, self.t, self.shape
+        widths = update.widths(t, len(shape), self.data)
+        if update.covariance_cap is None or t == 0:  # M_0 is not capped
+            return shape, widths
+        scale = widths.scales[:, 0] if widths.scales is not None else self.strategy.match(shape, widths)
+        capped = cap_covariance(scale[:, None, None] * shape, update.covariance_cap)
+        return capped, Widths.of_scale(1.0, len(shape))
 
     def move(self, step: Step, *, reuse: bool = False) -> None:
         """Move on to the next shape; with ``reuse``, the memory of the AGOP may be taken for it."""
-        by_size = self.rules.by_size
+        by_size = self.update.by_size
         out = step.agop if reuse and by_size else None
-        shape = self.rules.next_shape(self.t, step, self.stage.previous_agop, out)
+        shape = self.update.next_shape(self.t, step, self.stage.previous_agop, out)
         self.stage = Stage(self.t + 1, shape, None if by_size else step.agop)
-
-
-def _setting(
-    strategy: Strategy, rules: Rules, t: int, shape: Array, reachable: int
-) -> tuple[Array, Array | None, Array | None]:
-    count, dimension = shape.shape[:2]
-    size = np.full(count, rules.size(t, reachable)) if rules.by_size else None
-    scale = None if rules.by_size else np.full(count, rules.scale(t, dimension))
-    if rules.covariance_cap is None or t == 0:  # M_0 is not capped
-        return shape, size, scale
-    if size is not None:
-        scale = strategy.match(shape, size)
-    assert scale is not None
-    return cap_covariance(scale[:, None, None] * shape, rules.covariance_cap), None, np.ones(count)

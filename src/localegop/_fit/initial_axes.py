@@ -9,16 +9,13 @@ see of the features, cost nothing from then on.
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.sums import Extent, extent
-from localegop._engine.local_data import LocalData
+from localegop._data.sums import Extent
 from localegop._engine.metric import spectrum
-from localegop._fit.pilot_fits import isotropic_trial
+from localegop._fit.backend import Backend, D, F, M_co
+from localegop._fit.pilot_fits import run_pilot
 
 Array = NDArray[np.float64]
 
@@ -28,40 +25,35 @@ NEGLIGIBLE = 1e-5  # share of the squared slopes below which a direction is left
 KEPT_SCALE = 0.05  # shortest axis as a share of the longest: what looks flat at first may not be
 
 
-def first_axes(data: LocalData, ridges: tuple[float, ...]) -> Array:
-    """Axes (D, D) from rounds of isotropic fits; as they are if slopes do not help."""
+def find_first_axes(backend: Backend[D, F, M_co], data: D, ridges: tuple[float, ...]) -> Array:
+    """Axes (D, D) from rounds of pilot fits; as they are if slopes do not help."""
     axes = best = np.eye(data.dimension)
-    turned, error = data, np.inf
-    found = extent_in(data)
+    rotated, error = data, np.inf
+    found = backend.extent(data)
     for _ in range(MOST_ROUNDS):
-        trial = isotropic_trial(turned, ridges, gradients=True)
-        if trial.error < error:
+        pilot = run_pilot(backend, rotated, ridges, gradients=True)
+        if pilot.error < error:
             best = axes
-        if not 0.0 < trial.error < GAIN * error:
+        if not 0.0 < pilot.error < GAIN * error:
             break
-        error = trial.error
-        axes = axes_from(found, global_agop(axes, trial.gradients, trial.share), leave_out=False)
-        turned = data.turned(axes)
+        error = pilot.error
+        axes = axes_from(found, global_agop(axes, pilot.gradients, pilot.sample_weight), leave_out=False)
+        rotated = data.rotated(axes)
     return best
 
 
-def global_agop(axes: Array, gradients: Array, share: Array) -> Array:
+def global_agop(axes: Array, gradients: Array, sample_weight: Array) -> Array:
     """Average outer product (D, D) of gradients (m, K, r) found in some axes, in the units before them."""
     there = np.einsum("ab,nkb->nka", axes, gradients)
     # without BLAS, whose sums may depend on the number of threads
-    agop: Array = np.einsum("n,nka,nkb->ab", share / share.sum(), there, there, optimize=False)
+    weight = sample_weight / sample_weight.sum()
+    agop: Array = np.einsum("n,nka,nkb->ab", weight, there, there, optimize=False)
     return agop
-
-
-@singledispatch
-def extent_in(data: LocalData | Any) -> Extent:
-    """Extent of the rows."""
-    return extent(data.rows, data.share)
 
 
 def axes_from(found: Extent, agop: Array, *, leave_out: bool) -> Array:
     """Axes (D, r) by which rows are to be multiplied, for the AGOP (D, D) over all data."""
-    scale = np.where(found.constant, 0.0, found.spread)
+    scale = np.where(found.constant, 0.0, found.std)
     values, vectors = spectrum(agop * scale * scale[:, None])
     if not values[0] > 0.0:
         return np.eye(len(scale))

@@ -1,32 +1,33 @@
-"""Isotropic linear fits at some of the points, each without its own: what is known before the recursion."""
+"""Pilot fits: isotropic linear fits at some of the points, each without its own, before the recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.centers import Widths
+from localegop._engine.chunks import chunks
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import isotropic
-from localegop._selection.search_grid import n_folds, sizes_for
+from localegop._engine.recursion import isotropic_shapes
+from localegop._fit.backend import Backend, D, F, M_co, PilotFits
+from localegop._selection.folds import many_points
+from localegop._selection.search_grid import sizes_for
 
 Array = NDArray[np.float64]
 
-CENTERS = 500  # about as many points are tried
-FEW = 500  # neighbors of a center that are enough for a first look
+PILOT_POINTS = 500  # about as many points are tried
+PILOT_NEIGHBORS = 500  # of a center, enough for a first look
 
 
 @dataclass(frozen=True)
-class Trial:
-    """Leave-one-out errors (size, ridge) of isotropic fits, and the gradients (m, K, D) of the best."""
+class PilotResult:
+    """Leave-one-out errors (size, ridge) of pilot fits, and the gradients (m, K, D) of the best."""
 
     errors: Array
     gradients: Array
-    share: Array
+    sample_weight: Array
 
     @property
     def error(self) -> float:
@@ -34,63 +35,50 @@ class Trial:
         return float(self.errors.min())
 
 
-@dataclass(frozen=True)
-class TrialFits:
-    """Squared residuals (m, size, ridge) and weights (m,) of the points tried.
-
-    ``gradients(s, r)`` gives the gradients (m, K, D) of the fits with size number s and ridge number r.
-    """
-
-    squares: Array
-    share: Array
-    gradients: Callable[[int, int], Array]
+def pilot_neighbor_count(n: int, max_visible: int) -> int:
+    """How many of the visible points a center looks at first: few where n points are many."""
+    return min(PILOT_NEIGHBORS, max_visible) if many_points(n) else max_visible
 
 
-def seen_first(n: int, reachable: int) -> int:
-    """How many of the reachable points a center looks at first: few where n points are many."""
-    return min(FEW, reachable) if n_folds(n) == 1 else reachable
-
-
-def glance(data: LocalData | Any) -> LocalData | Any:
+def with_fewer_neighbors(data: D) -> D:
     """Return the data for a first look."""
-    most = seen_first(data.n, data.reachable)
-    return data if most == data.reachable else data.narrowed(most)
+    most = pilot_neighbor_count(data.n, data.max_visible)
+    return data if most == data.max_visible else data.limited(most)
 
 
-def some_points(n: int) -> NDArray[np.int64]:
-    """Every so manieth of n points."""
-    return np.arange(0, n, max(1, n // CENTERS))
+def every_kth_point(n: int) -> NDArray[np.int64]:
+    """Take some of n points, evenly spaced in their order."""
+    return np.arange(0, n, max(1, n // PILOT_POINTS))
 
 
-def isotropic_trial(data: LocalData, ridges: tuple[float, ...], *, gradients: bool = False) -> Trial:
+def run_pilot(
+    backend: Backend[D, F, M_co], data: D, ridges: tuple[float, ...], *, gradients: bool = False
+) -> PilotResult:
     """Fit at some points, for all sizes and ridges."""
-    fits = trial_fits(data, some_points(data.n), sizes_for(data.reachable), ridges, gradients)
-    errors = np.einsum("i,isr->sr", fits.share, fits.squares)
+    fits = backend.pilot_fits(data, every_kth_point(data.n), sizes_for(data), ridges, gradients)
+    errors = np.einsum("i,isr->sr", fits.sample_weight, fits.squares)
     size, ridge = np.unravel_index(np.argmin(errors), errors.shape)
     best = fits.gradients(int(size), int(ridge)) if gradients else np.zeros((0, 0, data.dimension))
-    return Trial(errors / fits.share.sum(), best, fits.share)
+    return PilotResult(errors / fits.sample_weight.sum(), best, fits.sample_weight)
 
 
-@singledispatch
-def trial_fits(
-    data: LocalData | Any,
-    tried: NDArray[np.int64],
+def fit_pilot(
+    data: LocalData,
+    points: NDArray[np.int64],
     sizes: tuple[float, ...],
     ridges: tuple[float, ...],
     gradients: bool,
-) -> TrialFits:
-    """Fit at these points of the data."""
-    squares = np.empty((len(tried), len(sizes), len(ridges)))
-    slopes = [np.zeros((0, len(sizes), len(ridges), data.labels.shape[1], data.dimension))]
+) -> PilotFits:
+    """Make the pilot fits at these points of data in one process."""
+    squares = np.empty((len(points), len(sizes), len(ridges)))
+    slopes = [np.zeros((0, len(sizes), len(ridges), data.outputs, data.dimension))]
     each = 8 * data.dimension * (data.dimension + gradients * len(sizes) * len(ridges))
-    for rows in data.chunks(len(tried), each + 12 * data.reachable):
-        here = tried[rows]
+    for rows in chunks(len(points), each + 12 * data.max_visible):
+        here = points[rows]
         batch = data.localize(
-            data.rows[here],
-            isotropic(len(here), data.dimension),
-            data.candidates(data.rows[here]),
-            sizes=np.tile(sizes, (len(here), 1)),
-            left_out=here.astype(np.int64),
+            data.own_centers(here),
+            isotropic_shapes(len(here), data.dimension),
+            Widths.of_sizes(sizes, len(here)),
             degree=1,
             ridges=ridges,
             gradients=gradients,
@@ -98,8 +86,8 @@ def trial_fits(
         residual = data.labels[here, None, None] - batch.value[:, :, 0]
         squares[rows] = np.sum(residual**2, axis=-1)
         slopes.append(batch.gradient[:, :, 0])
-    return TrialFits(
+    return PilotFits(
         squares,
-        data.share[tried],
+        data.sample_weight[points],
         lambda size, ridge: np.concatenate([part[:, size, ridge] for part in slopes]),
     )

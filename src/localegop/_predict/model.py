@@ -1,243 +1,197 @@
-"""The fitted model: units, data, learned gradients and the choice of the final fit; what predicts."""
+"""The fitted model in one process: what predicts. Nothing about it changes once it is made."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop import _core
-from localegop._data.rows import DistinctRows
-from localegop._data.units import Units
-from localegop._engine.final_fits import FinalFit, final_fit, final_neighborhoods, leverage
-from localegop._engine.gradient_field import GradientField, QuerySampler, query_seeds
-from localegop._engine.local_data import Candidates, LocalData
-from localegop._engine.placement import Place, followed, searched
-from localegop._engine.recursion import Recursion, Rules
-from localegop._fit.setup import Settings, initial_units, query_choice, unit_length
-from localegop._predict.tracing import traced
+from localegop._engine.centers import Centers
+from localegop._engine.chunks import chunks
+from localegop._engine.final_fits import FitsAtCenters
+from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
+from localegop._engine.placement import Place, follow_field, search_steps
+from localegop._engine.query_sampling import QuerySampler, query_seeds
+from localegop._engine.recursion import Recursion, Stage
+from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
-    SURROUNDINGS,
     Calibration,
-    expected_deviation,
+    expect_deviation,
+    surroundings,
 )
-from localegop._progress import Progress
-from localegop._selection.search_grid import Choice
-from localegop.results import LocalFits, Neighbors, Status, joined
+from localegop._progress import ProgressBar
+from localegop.results import LocalFits, Neighbors, Status, join_fits
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Aftermath:
-    """What the final fits at the training points, each without its own point, leave behind.
+class Requested:
+    """What to find out about queries: values, and more."""
 
-    In units of the recursion: residuals (n, K), noise variances (n, K) and gradients (n, K, D).
+    uncertainty: bool = False
+    everything: bool = False
+    trace: bool = False
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Noise (q, K), leave-one-out error (q,) and AGOP (q, D, D) around q queries, in the user's units."""
+
+    noise: Array
+    loo_error: Array
+    agop: Array
+
+
+@dataclass(frozen=True)
+class Model:
+    """What predicts; see :meth:`fits`.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    data : LocalData
+    position : ndarray of shape (n_given,)
+        Which of the distinct rows each row as given became, -1 for none,
+    part : ndarray of shape (n_given,)
+        and its part of the weight there.
+    field : GradientField or None
+    loo : LooDiagnostics or None
+        None with the query strategy, as the field.
+    calibration : Calibration or None
+        None where it has to be made when intervals are asked for.
     """
 
-    residuals: Array
-    noise: Array
-    gradients: Array
-
-
-@dataclass
-class Model:
-    """What predicts; see :meth:`fits`. With the field strategy :mod:`localegop._fit.plan` fills it."""
-
-    settings: Settings
-    units: Units
+    decisions: Decisions
     data: LocalData
-    rules: Rules
-    choice: Choice
-    initial_metric: str | Array
-    feature_scale: Array
-    position: NDArray[np.intp]  # where each row as given went, -1 for none
-    part: Array  # and its share of the distinct row there
+    position: NDArray[np.intp]
+    part: Array
     field: GradientField | None = None
-    after: Aftermath | None = None
+    loo: LooDiagnostics | None = None
     calibration: Calibration | None = None
-    isotropic_error: float = np.nan  # at the points held out for the choice; NaN if nothing was chosen
-
-    @classmethod
-    def unlearned(cls, rows: DistinctRows, settings: Settings) -> Model:
-        """Model with units and data that has learned nothing yet."""
-        schedule, n_iter = settings.schedule_for(rows.dimension)
-        by_size = hasattr(schedule, "effective_size")
-        initial_metric, units, data = initial_units(rows, settings, by_size)
-        return cls(
-            settings,
-            units,
-            data,
-            settings.rules(schedule, unit_length(units)),
-            query_choice(data, settings, n_iter),
-            initial_metric,
-            rows.features.spread,
-            rows.position,
-            rows.part,
-        )
-
-    def in_axes(self, axes: Array) -> Model:
-        """Model that works in other axes (D, r) and has learned nothing yet."""
-        schedule, _ = self.settings.schedule_for(axes.shape[1])
-        units = self.units.turned(axes)
-        return replace(
-            self,
-            units=units,
-            data=self.data.turned(axes),
-            rules=self.settings.rules(schedule, 1.0),
-            initial_metric=np.einsum("ab,cb->ac", units.transform, units.transform),
-        )
 
     @property
     def loo_residuals(self) -> Array | None:
         """Label minus leave-one-out prediction (n, K) of every row as given; NaN at weight 0."""
-        if self.after is None:
+        if self.loo is None:
             return None
-        residuals = self.after.residuals * self.units.label_scale
+        residuals = self.loo.residuals * self.decisions.units.label_scale
         return np.where(self.position[:, None] < 0, np.nan, residuals[self.position])
 
     @property
     def squared_slopes(self) -> Array:
         """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
-        assert self.after is not None
-        return squared_slopes(self, self.after.gradients, self.data.share)
+        assert self.loo is not None
+        return self.decisions.squared_slopes(self.loo.gradients, self.data.sample_weight)
 
-    def surroundings(
-        self,
-        centers: Array,
-        shapes: Array,
-        candidates: Candidates | None,
-        left_out: NDArray[np.int64] | None = None,
-    ) -> _core.Neighborhoods:
-        """Neighborhoods over which noise and gradients are averaged."""
-        size = min(SURROUNDINGS, max(0.5 * self.data.reachable, 1.0))
-        sizes = np.full((len(centers), 1), size)
-        batch = self.data.localize(centers, shapes, candidates, sizes=sizes, left_out=left_out, keep=True)
-        return batch.neighborhoods
+    def with_threads(self, threads: int) -> Model:
+        """Return the same model, worked on by so many threads."""
+        data = self.data.with_threads(threads)
+        field = None if self.field is None else replace(self.field, data=data)
+        return replace(self, data=data, field=field)
 
-    def fits(
-        self, X: Array, *, spread: bool, full: bool, trace: bool, threads: int, verbose: int
-    ) -> LocalFits:
-        """Local fits at queries X (q, D): values, with ``spread`` their noise, with ``full`` everything."""
-        self.data.threads = threads if self.data.named else 1
-        each = (
-            8 * (4 + trace * 3 * (self.choice.step + 1)) * self.data.dimension**2 + 64 * self.data.reachable
-        )
-        parts = []
-        with Progress(len(X), "predict", verbose) as progress:
-            for rows in self.data.chunks(len(X), each):
-                parts.append(self._chunk(X[rows], spread or full, full, trace))
-                progress.advance(rows.stop - rows.start)
-        return joined(parts)
+    def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
+        """Local fits at queries X (q, D)."""
+        steps = requested.trace * 3 * (self.decisions.choice.step + 1)
+        each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
+        with ProgressBar("predict", verbose) as progress:
+            return join_fits(
+                [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
+            )
 
-    def centers(self, X: Array) -> Array:
-        """Turn queries into the units of the recursion."""
-        # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
-        return np.clip(self.units.features(X), -1e75, 1e75)
-
-    def _chunk(self, X: Array, spread: bool, full: bool, trace: bool) -> LocalFits:
-        centers, units = self.centers(X), self.units
-        candidates, place = self._placed(centers, trace)
-        fit = self._final(centers, place, candidates, spread=spread, full=full)
-        nothing = np.zeros((len(X), self.data.labels.shape[1], 0))
-        around, reach = None, np.zeros(len(X))
-        if spread:
-            around = self._around(centers, candidates, place, fit, full)
-            reach = leverage(self.data, self.choice, fit, centers, place.shape, candidates)
-        found: dict[str, Any] = {}
-        for name in ("loo_error", "noise", "variance_factor"):
-            found[name] = nothing if around is None else getattr(around, name)
-        for name in ("gradient", "metric", "agop"):
-            found[name] = nothing
-        if around is not None and full:
-            found["gradient"] = units.gradients(fit.gradient)
-            found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
-            found["agop"] = around.agop
+    def _fits(self, X: Array, requested: Requested) -> LocalFits:
+        decisions, count = self.decisions, len(X)
+        units, choice = decisions.units, decisions.choice
+        full = requested.everything
+        place = self._place(self.data.centers(decisions.query_rows(X)), keep=requested.trace)
+        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full)
+        nothing = np.zeros((count, self.data.outputs, 0))
+        found: dict[str, Any] = {
+            name: nothing
+            for name in ("gradient", "metric", "agop", "loo_error", "noise", "variance_factor")
+        }
+        status = np.full(count, int(Status.OK), dtype=np.int64)
+        if requested.uncertainty or full:
+            around = self._surroundings(place, fit, agops=full)
+            leverage = choice.final.leverage(self.data, place.centers, place.shape, fit)
+            found |= {"noise": around.noise, "loo_error": around.loo_error}
+            found["variance_factor"] = fit.variance_factor
+            if around.agop.shape[1] > 0:
+                status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+            if full:
+                found["agop"] = around.agop
+                found["gradient"] = units.gradients(fit.gradient)
+                found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
+            status[leverage > 1.0] = Status.EXTRAPOLATED
+        status[self.data.isolated(place.centers.rows)] = Status.FEW_NEIGHBORS
         return LocalFits(
             query=X,
             value=units.values(fit.value),
             effective_size=fit.effective_size,
             step=place.step,
-            status=self._status(centers, reach, around),
-            feature_scale=self.feature_scale,
+            status=status,
+            feature_scale=decisions.feature_scale,
             feature_names=(),
             output_names=(),
-            trace=traced(self, centers, candidates, place.steps) if trace else None,
+            trace=trace_steps(self.data, self.field, units, choice.ridge, place)
+            if requested.trace
+            else None,
             _neighbors_at=self.neighbors_at,
             **found,
         )
 
-    def _placed(self, centers: Array, trace: bool = False) -> tuple[Candidates | None, Place]:
+    def _place(self, centers: Centers, *, keep: bool = False) -> Place:
         """Take centers through the recursion."""
-        candidates = self.data.candidates(centers)
+        choice = self.decisions.choice
         if self.field is not None:
-            return candidates, followed(self.field, centers, candidates, self.choice.step, trace)
-        return candidates, searched(self._sampling(centers, candidates), self.choice.step, trace)
+            return follow_field(self.field, centers, choice, keep=keep)
+        return search_steps(self._sampling(centers), centers, choice.step, keep=keep)
 
-    def _final(
-        self, centers: Array, place: Place, candidates: Candidates | None, *, spread: bool, full: bool
-    ) -> FinalFit:
-        return final_fit(
-            self.data,
-            self.rules,
-            self.choice,
-            centers,
-            place.shape,
-            candidates,
-            scale=place.scale,
-            spread=spread,
-            full=full,
-        )
-
-    def _sampling(self, centers: Array, candidates: Candidates | None) -> Recursion:
+    def _sampling(self, centers: Centers) -> Recursion:
         """Return the recursion of the query strategy."""
-        seeds = query_seeds(centers, self.settings.seed)
+        decisions = self.decisions
+        seeds = query_seeds(centers.rows, decisions.settings.seed)
         sampler = QuerySampler(
-            self.data, centers, candidates, seeds, self.settings.n_subsamples, self.choice.ridge
+            self.data, centers, seeds, decisions.settings.n_subsamples, decisions.choice.ridge
         )
-        return Recursion(sampler, self.rules, len(centers), self.data.dimension, self.data.reachable)
+        stage = Stage.first(len(centers), self.data.dimension)
+        return Recursion(sampler, decisions.update, self.data, stage)
 
-    def _around(
-        self, centers: Array, candidates: Candidates | None, place: Place, fit: FinalFit, full: bool
-    ) -> Around:
+    def _final_fit(self, place: Place, *, variances: bool, gradients: bool = False) -> FitsAtCenters:
+        return self.decisions.choice.final.fit(
+            self.data, place.centers, place.shape, place.widths, variances=variances, gradients=gradients
+        )
+
+    def _surroundings(self, place: Place, fit: FitsAtCenters, *, agops: bool = False) -> Surroundings:
         """Noise, error and slopes around centers, in the user's units."""
-        units, threads = self.units, self.data.threads
-        factor = fit.variance_factor
-        if self.after is None:
+        units, threads = self.decisions.units, self.data.threads
+        if self.loo is None:
             assert place.loo_error is not None and place.agop is not None
-            noise = np.sqrt(place.loo_error / (1.0 + factor))[:, None] * units.label_scale
+            noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
             agop = units.metrics(place.agop) * units.label_unit
-            return Around(noise, place.loo_error * units.label_unit, factor, agop)
-        near = self.surroundings(centers, place.shape, candidates)
-        noise = np.sqrt(near.means(self.after.noise, threads)) * units.label_scale
-        squares = np.mean((self.after.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
+            return Surroundings(noise, place.loo_error * units.label_unit, agop)
+        near = surroundings(self.data, place.centers, place.shape)
+        noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
+        squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
         error = near.means(squares, threads)[:, 0]
-        agop = np.zeros((len(centers), 0, 0))
-        if full:
+        agop = np.zeros((len(place.centers), 0, 0))
+        if agops:
             agop = np.empty_like(place.shape)
-            near.outer_products(self.after.gradients, agop, threads)
+            near.outer_products(self.loo.gradients, agop, threads)
             agop = units.metrics(agop) * units.label_unit
-        return Around(noise, error, factor, agop)
-
-    def _status(self, centers: Array, reach: Array, around: Around | None) -> NDArray[np.int64]:
-        status = np.full(len(centers), int(Status.OK), dtype=np.int64)
-        if around is not None and around.agop.shape[1] > 0:
-            status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
-        status[reach > 1.0] = Status.EXTRAPOLATED
-        status[self.data.lonely(centers)] = Status.FEW_NEIGHBORS
-        return status
+        return Surroundings(noise, error, agop)
 
     def neighbors_at(self, query: Array) -> Neighbors:
-        """Rows as given to ``fit`` that speak for one query (D,)."""
-        centers = self.centers(query[None])
-        candidates, place = self._placed(centers)
-        hoods = final_neighborhoods(
-            self.data, self.rules, self.choice, centers, place.shape, candidates, place.scale
-        )
-        indices, weights = hoods.neighbors(0)
+        """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
+        place = self._place(self.data.centers(self.decisions.query_rows(query[None])))
+        batch = self.data.localize(place.centers, place.shape, place.widths, keep=True)
+        indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
         by_distinct[indices] = weights
         weight = np.where(self.position < 0, 0.0, by_distinct[self.position] * self.part)
@@ -246,48 +200,32 @@ class Model:
 
     def multipliers(self, coverage: Array) -> Array:
         """Factors (k, K) of the expected deviation that intervals of these coverages need."""
-        if self.calibration is None:
-            self.calibration = self._calibrate_queries()
-        return self.calibration.multipliers(coverage)
+        calibration = self.query_calibration if self.calibration is None else self.calibration
+        return calibration.multipliers(coverage)
 
-    def interval_widths(self, noise: Array, variance_factor: Array, multipliers: Array) -> Array:
-        """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
-        scale = self.units.label_scale
-        expected = expected_deviation(noise / scale, variance_factor) * scale
-        return expected[:, :, None] * multipliers.T
-
-    def _calibrate_queries(self) -> Calibration:
-        """Calibrate the query strategy, which leaves no residuals behind, with points held out."""
-        data = self.data
-        order = np.random.default_rng(self.settings.seed).permutation(data.n)
+    @cached_property
+    def query_calibration(self) -> Calibration:
+        """Calibration of the query strategy, which leaves no residuals behind, with points held out."""
+        data, seed = self.data, self.decisions.settings.seed
+        order = np.random.default_rng(seed).permutation(data.n)
         held_out = np.sort(order[: max(1, min(data.n // 5, QUERY_HELD_OUT))])
-        rest = replace(self, data=data.subset(np.setdiff1d(np.arange(data.n), held_out)))
+        rest = replace(self, data=data.without(held_out))
         residuals, expected = [], []
-        for rows in data.chunks(len(held_out), 64 * data.dimension**2 + 64 * data.reachable):
-            centers = data.rows[held_out[rows]]
-            candidates, place = rest._placed(centers)
-            fit = rest._final(centers, place, candidates, spread=True, full=False)
-            around = rest._around(centers, candidates, place, fit, full=False)
+        for rows in chunks(len(held_out), 64 * data.dimension**2 + 64 * data.max_visible):
+            place = rest._place(rest.data.centers(data.rows[held_out[rows]]))
+            fit = rest._final_fit(place, variances=True)
             residuals.append(data.labels[held_out[rows]] - fit.value)
-            noise = around.noise / self.units.label_scale
-            expected.append(expected_deviation(noise, around.variance_factor))
+            noise = rest._surroundings(place, fit).noise / self.decisions.units.label_scale
+            expected.append(expect_deviation(noise, fit.variance_factor))
         return Calibration.from_residuals(
-            np.concatenate(residuals), np.concatenate(expected), data.share[held_out]
+            np.concatenate(residuals), np.concatenate(expected), data.sample_weight[held_out]
         )
 
 
-def squared_slopes(model: Model, gradients: Array, share: Array) -> Array:
-    """Mean square (D,) of gradients (m, K, r) in the model's units, per standard deviation of a feature."""
-    there = np.einsum("ab,nkb->nka", model.units.transform, gradients)
-    slopes: Array = np.einsum("n,nka->a", share / share.sum(), there**2) * model.feature_scale**2
-    return slopes
-
-
-@dataclass(frozen=True)
-class Around:
-    """Noise (q, K), leave-one-out error (q,), variance factor (q,) and AGOP (q, D, D) around q centers."""
-
-    noise: Array
-    loo_error: Array
-    variance_factor: Array
-    agop: Array
+def interval_widths(
+    decisions: Decisions, noise: Array, variance_factor: Array, multipliers: Array
+) -> Array:
+    """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    scale = decisions.units.label_scale
+    expected = expect_deviation(noise / scale, variance_factor) * scale
+    return expected[:, :, None] * multipliers.T

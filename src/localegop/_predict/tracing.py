@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._engine.local_data import Candidates, LocalBatch
-from localegop._engine.recursion import Step
+from localegop._data.units import Units
+from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
+from localegop._engine.placement import Place
 from localegop.results import Trace
-
-if TYPE_CHECKING:
-    from localegop._predict.model import Model
 
 Array = NDArray[np.float64]
 
 
-def traced(model: Model, centers: Array, candidates: Candidates | None, steps: Sequence[Step]) -> Trace:
-    """Trace of a batch of centers; estimates are linear fits at the step's own scale."""
-    units, label_unit = model.units, model.units.label_unit
-    if not steps:
-        q, dimension = centers.shape
+def trace_steps(
+    data: LocalData, field: GradientField | None, units: Units, ridge: float, place: Place
+) -> Trace:
+    """Trace of a batch of centers; estimates are linear fits of the step's own width."""
+    label_unit, centers = units.label_unit, place.centers
+    if not place.steps:
+        q, dimension = centers.rows.shape
         square, line = np.zeros((0, q, dimension, dimension)), np.zeros((0, q))
-        return Trace(square, square, line, line, np.zeros((0, q, model.data.labels.shape[1])))
+        return Trace(square, square, line, line, np.zeros((0, q, data.outputs)))
     errors, values, metrics, sizes = [], [], [], []
-    for t, step in enumerate(steps):
-        batch = _localized(model, centers, candidates, step, t)
+    for t, step in enumerate(place.steps):
+        batch = data.localize(centers, step.shape, step.widths, degree=1, ridges=(ridge,), keep=True)
         error = step.loo_error
-        if error is None and model.field is not None:
-            error = batch.neighborhoods.means(model.field.loo_errors[t], model.data.threads)[:, 0]
-        assert error is not None
+        if error is None:
+            assert field is not None
+            error = batch.neighborhoods.means(field.loo_errors[t], data.threads)[:, 0]
         errors.append(error * label_unit)
         values.append(units.values(batch.value[:, 0, 0, 0]))
         metrics.append(units.metrics(batch.scale[:, :, None] * step.shape))
         sizes.append(batch.effective_size[:, 0])
-    agops = [units.metrics(step.agop) * label_unit for step in steps]
+    agops = [units.metrics(step.agop) * label_unit for step in place.steps]
     return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))
-
-
-def _localized(
-    model: Model, centers: Array, candidates: Candidates | None, step: Step, t: int
-) -> LocalBatch:
-    rules, sizes, scales = model.rules, None, None
-    if step.value is None and rules.by_size and rules.covariance_cap is None:
-        sizes = np.full((len(centers), 1), rules.size(t, model.data.reachable))
-    else:
-        scales = step.scale[:, None]
-    return model.data.localize(
-        centers,
-        step.shape,
-        candidates,
-        sizes=sizes,
-        scales=scales,
-        degree=1,
-        ridges=(model.choice.ridge,),
-        keep=True,
-    )

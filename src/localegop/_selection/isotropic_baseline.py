@@ -2,48 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._data.units import ROUNDING
 from localegop._engine.gradient_field import GradientField
-from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import Rules
-from localegop._predict.uncertainty import EXACT
+from localegop._engine.local_data import LocalData, TrainingData
+from localegop._engine.recursion import MetricUpdate
 from localegop._progress import SILENT
-from localegop._selection.search_grid import Fold, Menu, held_out_errors, pick, sizes_for
+from localegop._selection.holdout import grid_errors
+from localegop._selection.search_grid import SearchGrid, pick_choice, sizes_for
 
 Array = NDArray[np.float64]
 
 
+def isotropic_grid(data: TrainingData, ridges: tuple[float, ...]) -> SearchGrid:
+    """Isotropic linear fits of all sizes and ridges."""
+    return SearchGrid((0,), sizes_for(data), True, (0,), ridges).wide_enough(data.dimension)
+
+
 def isotropic_error(
-    data: LocalData, rules: Rules, ridges: tuple[float, ...], held_out_sets: Sequence[NDArray[np.intp]]
+    data: TrainingData,
+    grid: SearchGrid,
+    held_out_sets: Sequence[NDArray[np.intp]],
+    errors_at: Callable[[SearchGrid, NDArray[np.intp]], tuple[Array, Array]],
 ) -> float:
-    """Mean squared error of the best isotropic linear fits, size and ridge chosen as for any final fit."""
-    menu = Menu((0,), sizes_for(data.reachable), 1, (0,), ridges).fitting(data.dimension)
-    found = [isotropic_errors(data, rules, menu, held_out) for held_out in held_out_sets]
+    """Mean squared error of the best isotropic fits, size and ridge chosen as for any final fit.
+
+    ``errors_at`` gives squared errors (..., point) at points held out, and their weights (point,).
+    """
+    found = [errors_at(grid, held_out) for held_out in held_out_sets]
     errors = np.concatenate([part[0] for part in found], axis=-1)
-    return pick(menu, errors, np.concatenate([part[1] for part in found]), data.dimension).error
+    return pick_choice(grid, errors, np.concatenate([part[1] for part in found]), data.dimension).error
 
 
-@singledispatch
 def isotropic_errors(
-    data: LocalData | Any, rules: Rules, menu: Menu, held_out: NDArray[np.intp]
-) -> tuple[Array, Array]:
-    """Squared errors (..., point) at step 0 of points held out, and their weights (point,)."""
-    errors = errors_of_guests(
-        data.without(held_out), rules, menu, data.rows[held_out], data.labels[held_out]
-    )
-    return errors, data.share[held_out]
-
-
-def errors_of_guests(data: LocalData, rules: Rules, menu: Menu, centers: Array, labels: Array) -> Array:
+    data: LocalData, update: MetricUpdate, grid: SearchGrid, rows: Array, labels: Array
+) -> Array:
     """Squared errors (..., point) at step 0, where nothing has been learned, of points not in the data."""
-    fold = Fold(data, np.zeros(0, dtype=np.intp), None, centers, labels, data.candidates(centers))
-    return held_out_errors(GradientField(data, rules, menu.ridges), fold, menu, SILENT)
+    return grid_errors(GradientField(data, update), data.centers(rows), labels, grid, SILENT)
 
 
 def gain(isotropic: float, chosen: float) -> float:
@@ -55,5 +54,5 @@ def gain(isotropic: float, chosen: float) -> float:
     >>> gain(0.5, 0.25), gain(1e-30, 1e-33)
     (2.0, 1.0)
     """
-    least = EXACT**2
+    least = ROUNDING**2
     return max(isotropic, least) / max(chosen, least) if chosen == chosen else np.nan

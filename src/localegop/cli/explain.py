@@ -77,17 +77,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _explained(queries: Queries, count: int, show_progress: bool) -> Any:
     """Make the table of all usable rows, block by block, under one progress bar."""
-    from localegop._progress import Progress
+    from localegop._progress import ProgressBar
 
     parts = []
     queries.model.verbose = 0
-    with Progress(len(queries.X), "explain", show_progress) as progress, warnings.catch_warnings():
+    with ProgressBar("explain", show_progress) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # would be repeated for every block; see status
-        for block in _blocks(queries):
+        for block in progress.over(_blocks(queries), len(queries.X)):
             fits = queries.model.localize(queries.X[block])
             parts.append(need("pandas").concat([fits.to_frame(), _neighbors(fits, count)], axis=1))
             queries.refuse_hidden(parts[0].columns)
-            progress.advance(block.stop - block.start)
     return need("pandas").concat(parts, ignore_index=True)
 
 

@@ -10,7 +10,7 @@ from localegop.cli.problems import counted, one_line, quoted
 
 if TYPE_CHECKING:
     from localegop import LocalEGOPRegressor
-    from localegop._selection.search_grid import Choice
+    from localegop._engine.choice import Choice
 
 MOST_IMPORTANT = 10  # features listed for people; JSON has all
 
@@ -23,7 +23,7 @@ def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
         "targets": list(model.output_names_),
         "strategy": model.strategy,
         "outputs": model.outputs,
-        "choice": [{"targets": names, **asdict(choice)} for names, choice in _choices(model)],
+        "choice": [{"targets": names, **_choice_facts(choice)} for names, choice in _choices(model)],
         "gain_over_isotropic": gains(model),
         "noise": noise_level(model),
         "global_importance": global_importance(model),
@@ -109,11 +109,20 @@ def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
     return [(list(model.output_names_), model.choice_)]
 
 
+def _choice_facts(choice: Choice) -> dict[str, Any]:
+    final = choice.final
+    facts = {"step": choice.step, "size": choice.size, "error": choice.error, "final": final.kind}
+    return facts | asdict(final)
+
+
 def _choice_text(choice: Choice) -> str:
     size = "" if choice.size is None else f", effective size {choice.size:g}"
-    if choice.length is not None:
-        kind = ("rough " if choice.rough else "") + "kriging" + ("" if choice.trend else " without trend")
-        return f"step {choice.step}, {kind} of length {choice.length:g}, ridge {choice.ridge:.1e}"
-    return (
-        f"step {choice.step}{size}, degree {choice.degree}, bends {choice.bends}, ridge {choice.ridge:.1e}"
-    )
+    return f"step {choice.step}{size}, {_final_text(choice.final)}, ridge {choice.ridge:.1e}"
+
+
+def _final_text(final: Any) -> str:
+    if final.kind == "kriging":
+        kind = ("rough " if final.rough else "") + "kriging" + ("" if final.trend else " without trend")
+        return f"{kind} of length {final.length:g}"
+    quadratic = f" in {counted(final.n_quadratic_directions, 'direction')}" if final.degree == 2 else ""
+    return f"polynomial of degree {final.degree}{quadratic}"

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args)
     with console.timed("load"):
         model = load_model(args.model)
-    from localegop._predict.storage import FORMAT
+    from localegop._data.archive import FORMAT
 
     size = os.path.getsize(args.model)
     facts = {"model": args.model, "bytes": size, "format": FORMAT, **model_facts(model)}

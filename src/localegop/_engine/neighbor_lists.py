@@ -1,0 +1,157 @@
+"""Which points a center may look at: lists of its neighbors, and the search that makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from localegop import _core
+from localegop._engine.chunks import chunks
+
+Array = NDArray[np.float64]
+
+TREE_DIMENSION = 15  # beyond, a search by tree looks at nearly all points, and all distances are faster
+
+
+@dataclass(frozen=True)
+class NeighborLists:
+    """Lists of the points that centers may look at: list i is ``indices[start[i] : start[i + 1]]``."""
+
+    start: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, lists: list[NDArray[np.int32]]) -> NeighborLists:
+        """Put single lists one after the other."""
+        start = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum([len(found) for found in lists], out=start[1:])
+        return cls(start, np.concatenate(lists) if lists else np.zeros(0, np.int32))
+
+    def __getitem__(self, rows: slice) -> NeighborLists:
+        first, last, _ = rows.indices(len(self.start) - 1)
+        start = self.start[first : last + 1]
+        return NeighborLists(start - start[0], self.indices[start[0] : start[-1]])
+
+    def pick(self, centers: NDArray[np.intp]) -> NeighborLists:
+        """Take the lists of some centers."""
+        return NeighborLists.of([self.indices[self.start[i] : self.start[i + 1]] for i in centers])
+
+    def restrict(self, centers: NDArray[np.intp], kept: NDArray[np.intp], n: int) -> NeighborLists:
+        """Take the lists of some centers, without points that are not kept; those are numbered anew."""
+        number = np.full(n, -1, dtype=np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        lists = []
+        for i in centers:
+            found = number[self.indices[self.start[i] : self.start[i + 1]]]
+            lists.append(found[found >= 0])
+        return NeighborLists.of(lists)
+
+
+class SliceableLists(Protocol):
+    """Lists for many centers, perhaps packed, of which some can be had at a time."""
+
+    def __getitem__(self, rows: slice) -> NeighborLists:
+        """Give the lists of these centers."""
+        ...
+
+
+class NeighborSearch:
+    """Finds the nearest points of centers, or those within a radius.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, D)
+    points : _core.Points
+        The same, for the compiled core.
+    limit : int or None
+        A center looks at its nearest this many points only; None means all.
+    radius : float or None
+        A center looks at points within this distance only.
+    """
+
+    def __init__(self, rows: Array, points: _core.Points, limit: int | None, radius: float | None) -> None:
+        self.rows, self.limit, self.radius = rows, limit, radius
+        self.n, self.dimension = rows.shape
+        self._points = points
+
+    @property
+    def fewest(self) -> int:
+        """Number of points that a center gets where nobody is within the radius."""
+        return min(int(self.n), int(self.dimension) + 2)
+
+    def lists(self, centers: Array, threads: int) -> NeighborLists | None:
+        """Points that each center may look at; None if all."""
+        if self.limit is None and self.radius is None:
+            return None
+        if self.radius is None and self.limit is not None:
+            found = self.nearest(centers, self.limit, threads)
+            start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)
+            return NeighborLists(start, found.ravel())
+        lists: list[NDArray[np.int32]] = []
+        visible = self.n if self.limit is None else self.limit
+        for rows in chunks(len(centers), 16 * visible):
+            lists.extend(self._within_radius(centers[rows], threads))
+        return NeighborLists.of(lists)
+
+    def nearest(self, centers: Array, count: int, threads: int) -> NDArray[np.int32]:
+        """Numbers (q, count) of the nearest points, in rising order; of equally far ones the first."""
+        found = np.empty((len(centers), count), dtype=np.int32)
+        if self.dimension > TREE_DIMENSION:
+            _core.nearest(self._points, np.ascontiguousarray(centers), found, threads)
+            return found
+        for rows in chunks(len(centers), 16 * count):
+            found[rows] = np.sort(self._nearest_in_tree(centers[rows], count, threads), axis=1)
+        return found
+
+    def fill_short(self, centers: Array, lists: NeighborLists | None, threads: int) -> NeighborLists | None:
+        """Give centers whose lists have fewer than two points their nearest few instead."""
+        if lists is None:
+            return None
+        single = [lists.indices[a:b] for a, b in pairwise(lists.start)]
+        short = [i for i, found in enumerate(single) if len(found) < 2]
+        for i in short:
+            single[i] = self.nearest(centers[i : i + 1], self.fewest, threads)[0]
+        return NeighborLists.of(single) if short else lists
+
+    def isolated(self, centers: Array, threads: int) -> NDArray[np.bool_]:
+        """Whether fewer than two points lie within the radius of a center."""
+        if self.radius is None:
+            return np.zeros(len(centers), dtype=bool)
+        two = self.rows[self.nearest(centers, min(2, self.n), threads)]
+        far: Array = np.sqrt(np.max(np.sum((two - centers[:, None]) ** 2, axis=2), axis=1))
+        return far > self.radius
+
+    @cached_property
+    def _tree(self) -> cKDTree:
+        return cKDTree(self.rows, leafsize=32)
+
+    def _nearest_in_tree(self, centers: Array, count: int, threads: int) -> NDArray[np.intp]:
+        wanted = np.arange(1, min(count + 1, self.n) + 1)
+        distances, found = self._tree.query(centers, wanted, workers=threads)
+        tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
+        for i in np.flatnonzero(tied):
+            far, near, more = distances[i], found[i], count + 1
+            while far[-1] == distances[i, -1] and more < self.n:
+                more = min(2 * more, self.n)
+                far, near = self._tree.query(centers[i], np.arange(1, more + 1))
+            found[i, :count] = near[np.lexsort((near, far))[:count]]
+        return np.asarray(found[:, :count])
+
+    def _within_radius(self, centers: Array, threads: int) -> list[NDArray[np.int32]]:
+        found = self._tree.query_ball_point(centers, self.radius, workers=threads, return_sorted=True)
+        lists = []
+        for center, inside in zip(centers, found, strict=True):
+            near = np.array(inside, dtype=np.int32)
+            if len(near) < 2:  # nobody within the radius: the nearest few, and the status says so
+                near = self.nearest(center[None], self.fewest, threads)[0]
+            elif self.limit is not None and len(near) > self.limit:
+                far = np.sum((self.rows[near] - center) ** 2, axis=1)
+                near = np.sort(near[np.argsort(far, kind="stable")[: self.limit]])
+            lists.append(near)
+        return lists
