@@ -1,10 +1,15 @@
 """Parts of the distributed fit that need no cluster: halos, packed lists, splits, plans."""
 
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
 
+import localegop.distributed
 from localegop._engine.local_data import _listed
 from localegop._predict.uncertainty import Calibration
 from localegop.distributed import plan
@@ -136,3 +141,19 @@ def test_plans_refuse_nonsense():
     assert partition_count(1000, 4, None, 8) == 1
     assert partition_count(1000, 4, 300, 8) == 3
     assert partition_count(10**6, 4, 1000, None) == 20
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    package = "localegop.distributed"
+    imports = {}
+    for path in Path(localegop.distributed.__file__).parent.glob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = {node.module for node in nodes if node.module != package}
+        names |= {
+            f"{package}.{alias.name}" for node in nodes if node.module == package for alias in node.names
+        }
+        imports[f"{package}.{path.stem}"] = names
+    order = list(TopologicalSorter(imports).static_order())  # raises CycleError, also for lazy imports
+    assert order.index(f"{package}.estimator") < order.index(f"{package}.planning")
+    users = [name for name, names in imports.items() if "localegop.regressor" in names]
+    assert users == [f"{package}.estimator"]

@@ -13,13 +13,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
 import localegop
 from localegop._progress import Progress
+
+T = TypeVar("T")
 
 POLL = 0.5  # seconds between checks of the cluster while waiting
 PING = 5.0  # seconds between questions to a scheduler that sends nothing
@@ -49,7 +51,7 @@ class Cluster:
             if self.client.status == "running":
                 self.client.cancel(futures, force=True)
 
-    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Start a task."""
         key = f"{function.__name__}-{uuid.uuid4().hex}"
         future = self.client.submit(function, *arguments, key=key, pure=False)
@@ -60,9 +62,7 @@ class Cluster:
         """Cancel these too if anything goes wrong."""
         self._futures.update(futures)
 
-    def each(
-        self, function: Callable[..., Any], first: Sequence[object], *rest: object
-    ) -> list[Future[Any]]:
+    def each(self, function: Callable[..., T], first: Sequence[object], *rest: object) -> list[Future[T]]:
         """Start a task for each of several first arguments, with the same further arguments."""
         return [self.submit(function, one, *rest) for one in first]
 
@@ -192,5 +192,5 @@ def _check_workers(client: Client) -> None:
             )
 
 
-def _collect(results: list[Any]) -> list[Any]:
+def _collect(results: list[T]) -> list[T]:
     return results

@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 from distributed import Client
@@ -33,7 +34,7 @@ from localegop.regressor import LocalEGOPRegressor, _output_names
 
 Array = NDArray[np.float64]
 
-EXTRA: dict[str, Any] = {"n_partitions": None, "client": None}
+EXTRA: dict[str, None] = {"n_partitions": None, "client": None}
 EXTRA_DOC = """
     n_partitions : int or None, default=None
         Number of regions in space that rows are divided into. None for one for each thread of the cluster,
@@ -114,7 +115,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """
         return self._answers(X, Requested(with_uncertainty=return_std)).predicted(return_std)
 
-    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Any:
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> da.Array:
         """Predict intervals that hold a new label with the given probability, lazily.
 
         Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from distributed import Future
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.tables import Table
@@ -53,7 +53,7 @@ def lazy_blocks(value: Any, name: str) -> tuple[list[Delayed], Columns]:
     return list(value.to_delayed()), columns
 
 
-def is_lazy(value: Any) -> bool:
+def is_lazy(value: object) -> bool:
     """Whether a value is a dask collection."""
     return bool(is_dask_collection(value))
 
@@ -70,12 +70,7 @@ def align(
         pieces[name] = blocks, np.concatenate([[0], np.cumsum(lengths)])
         if name == "X" and columns is not None and all(isinstance(c, str) for c in columns):
             names = [str(c) for c in columns]
-    counts = {name: int(ends[-1]) for name, (_, ends) in pieces.items()}
-    if len(set(counts.values())) > 1:
-        given = ", ".join(f"{name} has {count} rows" for name, count in counts.items())
-        raise ValueError(f"X, y and sample_weight must have the same number of rows, but {given}")
-    if counts["X"] < 2:
-        raise ValueError(f"at least 2 rows are needed, but X has {counts['X']}")
+    n = _check_counts({name: int(ends[-1]) for name, (_, ends) in pieces.items()})
     blocks, ends = pieces.pop("X")
     tables, first = [], []
     for i, block in enumerate(blocks):
@@ -91,7 +86,17 @@ def align(
             "all chunks must have the same number of columns, but those of (X, y) have "
             f"{sorted(set(shapes))}"
         )
-    return Blocks(tables, first, counts["X"], *shapes[0]), names
+    return Blocks(tables, first, n, *shapes[0]), names
+
+
+def _check_counts(counts: dict[str, int]) -> int:
+    """Return the number of rows, which must be the same for X, y and sample_weight."""
+    if len(set(counts.values())) > 1:
+        given = ", ".join(f"{name} has {count} rows" for name, count in counts.items())
+        raise ValueError(f"X, y and sample_weight must have the same number of rows, but {given}")
+    if counts["X"] < 2:
+        raise ValueError(f"at least 2 rows are needed, but X has {counts['X']}")
+    return counts["X"]
 
 
 def _send(cluster: Cluster, value: Any, name: str) -> tuple[list[Future[Any]], list[int], Columns]:
@@ -148,16 +153,8 @@ def check_rows(
         raise ValueError(
             f"sample_weight must be one finite number >= 0 for each row, but is not in {where}"
         )
-    for name, values in (("X", X), ("y", y)):
-        bad = np.flatnonzero(np.isinf(values).any(axis=1))
-        lacking = np.flatnonzero(np.isnan(values).any(axis=1))
-        if missing == "error" and len(lacking):
-            raise ValueError(
-                f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill in missing "
-                "values, or leave such rows out with missing='drop'"
-            )
-        if len(bad):
-            raise ValueError(f"{name} contains infinity in {where}, first in row {start + bad[0]}")
+    _check_finite(X, "X", missing, where, start)
+    _check_finite(y, "y", missing, where, start)
     out = np.isnan(X).any(axis=1) | np.isnan(y).any(axis=1)
     X, y = np.where(out[:, None], 0.0, X), np.where(out[:, None], 0.0, y)
     return {
@@ -168,7 +165,19 @@ def check_rows(
     }
 
 
-def to_numbers(block: Any, name: str, where: str) -> Array:
+def _check_finite(values: Array, name: str, missing: str, where: str, start: int) -> None:
+    lacking = np.flatnonzero(np.isnan(values).any(axis=1))
+    infinite = np.flatnonzero(np.isinf(values).any(axis=1))
+    if missing == "error" and len(lacking):
+        raise ValueError(
+            f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill in missing "
+            "values, or leave such rows out with missing='drop'"
+        )
+    if len(infinite):
+        raise ValueError(f"{name} contains infinity in {where}, first in row {start + infinite[0]}")
+
+
+def to_numbers(block: ArrayLike, name: str, where: str) -> Array:
     """Turn a block into an array of floats, or raise an error that says where that is impossible."""
     try:
         return np.asarray(block, dtype=np.float64)

@@ -24,11 +24,11 @@ from localegop.distributed.splitting import partition_count
 PASS = (0.21e-6, 0.80, 0.64)  # one local fit, or one average of gradients, at one point
 SEARCH = (13e-6, 0.70, 0.27)  # search for the neighbors of one point
 TASK = 2e-3  # seconds of the scheduler for one task
-QUERY_PASSES = 2.0  # final fit, in passes
+QUERY_PASSES = 2.0  # cost of a final fit, as a multiple of PASS
 ROUNDS = 8  # of pilot fits for the initial axes, at most
 
-PROCESS = 0.25e9  # bytes of a worker that holds nothing
-CHUNK = 0.2e9  # working memory of a task beside its partition
+PROCESS = 0.25e9  # bytes of a worker without data
+CHUNK = 0.2e9  # bytes of working memory of a task, in addition to its partition
 LIST = 1.1  # bytes for one neighbor in a list
 
 
@@ -47,7 +47,7 @@ class Plan:
     memory_by_use : dict of str to float
         Bytes that a worker needs, by what they are for.
     fit_seconds, task_seconds, query_seconds : float
-        Time of the fit, the part of it that the scheduler needs for tasks, and time of one query.
+        Time of the fit, the part of it that the scheduler needs for tasks, and time of a million queries.
     """
 
     n: int

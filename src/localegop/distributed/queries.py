@@ -96,7 +96,7 @@ def read_queries(X: Any, width: int, names: Iterable[str] | None) -> Queries:
     return Queries(blocks, lengths, frame, raw)
 
 
-def _check_block(block: Any, width: int, chunk: int) -> Array:
+def _check_block(block: ArrayLike, width: int, chunk: int) -> Array:
     X = to_numbers(block, "X", f"chunk {chunk}")
     if X.ndim != 2 or X.shape[1] != width:
         raise ValueError(

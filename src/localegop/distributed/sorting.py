@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from distributed import Future
@@ -24,6 +24,7 @@ from localegop.distributed.splitting import SAMPLE
 from localegop.distributed.tables import Table, stack, take
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,10 @@ def _apply(
     table: Table,
     first: int,
     name: str,
-    function: Callable[[Array, Array], Any],
+    function: Callable[[Array, Array], T],
     prepare: Callable[..., Table] | None,
     arguments: tuple[object, ...],
-) -> Any:
+) -> T:
     if prepare is not None:
         table = prepare(table, first, *arguments)
     return function(table[name], table["sample_weight"])
