@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from localegop import LocalEGOPRegressor
-from localegop._fit import pilot_fits as trial
+from localegop._fit import pilot_fits
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -45,7 +45,7 @@ def plain():
 
 
 @pytest.fixture(scope="module")
-def spread(client):
+def partitioned(client):
     return DaskLocalEGOPRegressor(**QUICK, n_partitions=5).fit(
         da.from_array(X, chunks=(300, 3)), da.from_array(Y, chunks=170)
     )
@@ -55,20 +55,24 @@ def same(lazy, eager):
     return np.array_equal(lazy.compute(), eager, equal_nan=True)
 
 
-def test_everything_is_as_in_one_process(plain, spread):
-    assert len(spread._models[0].field.tables) == 5
-    assert spread.choice_ == plain.choice_
-    assert spread.gain_over_isotropic_ == plain.gain_over_isotropic_
+def test_everything_is_as_in_one_process(plain, partitioned):
+    assert len(partitioned._models[0].field.tables) == 5
+    assert partitioned.choice_ == plain.choice_
+    assert partitioned.gain_over_isotropic_ == plain.gain_over_isotropic_
     queries = da.from_array(QUERIES, chunks=(50, 3))
-    guess = spread.predict(queries)
+    guess = partitioned.predict(queries)
     assert guess.chunks == ((50, 30),)
     assert same(guess, plain.predict(QUERIES))
-    assert same(spread.predict(QUERIES, return_std=True)[1], plain.predict(QUERIES, return_std=True)[1])
-    assert same(spread.predict_interval(queries, [0.5, 0.9]), plain.predict_interval(QUERIES, [0.5, 0.9]))
-    assert same(spread.loo_residuals_, plain.loo_residuals_)
-    assert spread.global_importance() == pytest.approx(plain.global_importance(), rel=1e-12)
-    assert spread.score(X, Y) == plain.score(X, Y)
-    (fits,), there = spread.localize(QUERIES, trace=True), plain.localize(QUERIES, trace=True)
+    assert same(
+        partitioned.predict(QUERIES, return_std=True)[1], plain.predict(QUERIES, return_std=True)[1]
+    )
+    assert same(
+        partitioned.predict_interval(queries, [0.5, 0.9]), plain.predict_interval(QUERIES, [0.5, 0.9])
+    )
+    assert same(partitioned.loo_residuals_, plain.loo_residuals_)
+    assert partitioned.global_importance() == pytest.approx(plain.global_importance(), rel=1e-12)
+    assert partitioned.score(X, Y) == plain.score(X, Y)
+    (fits,), there = partitioned.localize(QUERIES, trace=True), plain.localize(QUERIES, trace=True)
     fits = fits.compute()
     for name in ("gradient", "metric", "agop", "noise", "status"):
         assert np.array_equal(getattr(fits, name), getattr(there, name))
@@ -77,8 +81,8 @@ def test_everything_is_as_in_one_process(plain, spread):
         fits.neighbors(0)
 
 
-def test_to_local_is_the_plain_estimator(plain, spread):
-    local = spread.to_local()
+def test_to_local_is_the_plain_estimator(plain, partitioned):
+    local = partitioned.to_local()
     assert type(local) is LocalEGOPRegressor
     assert np.array_equal(local.predict(QUERIES), plain.predict(QUERIES))
     ours, theirs = local.localize(QUERIES).neighbors(0), plain.localize(QUERIES).neighbors(0)
@@ -109,7 +113,7 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
 
 
 def test_axes_from_slopes(client, monkeypatch):
-    monkeypatch.setattr(trial, "FEW", 40)  # so that the first attempt looks at fewer than the second
+    monkeypatch.setattr(pilot_fits, "FEW", 40)  # so that the first attempt looks at fewer than the second
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
     parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}
@@ -129,17 +133,17 @@ def test_ties_are_broken_alike(client):
     assert same(model.predict(grid[:40] + 0.5), plain.predict(grid[:40] + 0.5))
 
 
-def test_files(spread, tmp_path):
-    spread.save(tmp_path / "model")
+def test_files(partitioned, tmp_path):
+    partitioned.save(tmp_path / "model")
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert names == ["index.npz", *(f"model-0-part-{p:05d}.npz" for p in range(5))]
     again = DaskLocalEGOPRegressor.load(tmp_path / "model")
-    assert again.get_params() == spread.get_params() | {"random_state": 0}
-    assert again.choice_ == spread.choice_
-    assert again.gain_over_isotropic_ == spread.gain_over_isotropic_
-    assert same(again.predict_interval(QUERIES), spread.predict_interval(QUERIES).compute())
-    assert same(again.loo_residuals_, spread.loo_residuals_.compute())
-    assert np.array_equal(again.to_local().predict(QUERIES), spread.predict(QUERIES).compute())
+    assert again.get_params() == partitioned.get_params() | {"random_state": 0}
+    assert again.choice_ == partitioned.choice_
+    assert again.gain_over_isotropic_ == partitioned.gain_over_isotropic_
+    assert same(again.predict_interval(QUERIES), partitioned.predict_interval(QUERIES).compute())
+    assert same(again.loo_residuals_, partitioned.loo_residuals_.compute())
+    assert np.array_equal(again.to_local().predict(QUERIES), partitioned.predict(QUERIES).compute())
     part = tmp_path / "model" / names[2]
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
@@ -147,7 +151,7 @@ def test_files(spread, tmp_path):
     with pytest.raises(ValueError, match="is damaged or cut short"):
         DaskLocalEGOPRegressor.load(tmp_path / "model")
     part.unlink()
-    with pytest.raises(ValueError, match="is missing where a worker looks for it"):
+    with pytest.raises(ValueError, match="a worker cannot find"):
         DaskLocalEGOPRegressor.load(tmp_path / "model")
     with pytest.raises(ValueError, match=r"has no file index\.npz"):
         DaskLocalEGOPRegressor.load(tmp_path)
@@ -207,7 +211,7 @@ def test_bad_input_is_named(client):
     with pytest.raises(ValueError, match="sample_weight must be one finite number"):
         model.fit(lazy, labels, -np.ones(len(X)))
     words = dd.from_pandas(pd.DataFrame({"a": ["one", "two"] * 400}), npartitions=2)
-    with pytest.raises(ValueError, match=r"X must hold numbers, but not so in chunk \d"):
+    with pytest.raises(ValueError, match=r"X must contain numbers only, but chunk \d"):
         model.fit(words, labels)
     with pytest.raises(ValueError, match="at least 2 rows"):
         model.fit(lazy[:1], labels[:1])
@@ -238,15 +242,15 @@ def test_a_worker_without_the_package_is_named(client, tmp_path):
 
 
 def test_a_worker_may_die_during_fit_and_predict(client, plain):
-    def strike():
+    def kill_a_worker():
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
-    killer = threading.Timer(1.0, strike)
+    killer = threading.Timer(1.0, kill_a_worker)
     killer.start()
     model = DaskLocalEGOPRegressor(**QUICK, n_partitions=4).fit(X, Y)
     killer.join()
     client.wait_for_workers(2, timeout=60)
-    strike()  # half of the field is lost
+    kill_a_worker()  # half of the field is lost
     assert same(model.predict(QUERIES), plain.predict(QUERIES))
     client.wait_for_workers(2, timeout=60)
 

@@ -1,46 +1,52 @@
-"""Parts of the distributed fit that need no cluster: who lends what, packed lists, splits, plans."""
+"""Parts of the distributed fit that need no cluster: halos, packed lists, splits, plans."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
 
+import localegop.distributed
 from localegop._engine.local_data import _listed
 from localegop._predict.uncertainty import Calibration
 from localegop.distributed import plan
 from localegop.distributed.calibrating import lazy_multipliers
-from localegop.distributed.halo import lent, reach_of
-from localegop.distributed.packed_lists import joined, packed
+from localegop.distributed.halo import halo_region, halo_rows
+from localegop.distributed.packed_lists import join, pack
 from localegop.distributed.partitions import rank_to_number
-from localegop.distributed.planning import partitions_for
-from localegop.distributed.shuffling import shuffled
-from localegop.distributed.splitting import splits_of
-from localegop.distributed.tables import stacked
+from localegop.distributed.shuffling import shuffle
+from localegop.distributed.splitting import partition_count, split_space
+from localegop.distributed.tables import stack
 
 RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("cell", [1, 16])
-def test_what_is_lent_holds_all_nearest_rows(cell):
+def test_halos_contain_all_nearest_rows(cell):
     rows = RNG.normal(size=(900, 3))
     home = (rows[:, 0] > 0.2).astype(int) + (rows[:, 1] > 0.0)
     centers = np.vstack([rows[home == 0][:50], 20.0 * RNG.normal(size=(5, 3))])
-    reach = reach_of(rows[home == 0], centers, 40, cell)
+    region = halo_region(rows[home == 0], centers, 40, cell)
     known = home == 0
     for other in (1, 2):
         theirs = np.flatnonzero(home == other)
-        known[theirs[lent(rows[theirs], reach, 40)]] = True
+        known[theirs[halo_rows(rows[theirs], region, 40)]] = True
     assert known.sum() < len(rows)
     for center in centers:
         nearest = np.argsort(np.sum((rows - center) ** 2, axis=1))[:40]
         assert known[nearest].all()
 
 
-def test_few_rows_reach_everywhere():
+def test_halos_of_few_rows_are_unbounded():
     rows = RNG.normal(size=(30, 2))
-    reach = reach_of(rows[:5], rows[:5], 10)
-    assert np.isinf(reach.radius).all()
-    assert set(lent(rows[5:], reach, 10)) >= set(np.argsort(np.sum((rows[5:] - rows[0]) ** 2, axis=1))[:10])
+    region = halo_region(rows[:5], rows[:5], 10)
+    assert np.isinf(region.radius).all()
+    assert set(halo_rows(rows[5:], region, 10)) >= set(
+        np.argsort(np.sum((rows[5:] - rows[0]) ** 2, axis=1))[:10]
+    )
 
 
 @pytest.mark.parametrize(("largest", "kind"), [(300, np.uint8), (400_000, np.uint16)])
@@ -50,21 +56,21 @@ def test_lists_are_unpacked_as_they_were(largest, kind):
         for _ in range(60)
     ]
     whole = _listed(lists)
-    both = joined([packed(whole[:25], kind), packed(whole[25:], kind)])
+    both = join([pack(whole[:25], kind), pack(whole[25:], kind)])
     for rows in (slice(0, 60), slice(7, 30), slice(59, 60), slice(0, 0)):
         assert both[rows].indices.tolist() == whole[rows].indices.tolist()
         assert both[rows].start.tolist() == whole[rows].start.tolist()
     number = np.arange(largest, dtype=np.int32) * 2
-    assert both.renumbered(number)[:60].indices.tolist() == (2 * whole.indices).tolist()
+    assert both.renumber(number)[:60].indices.tolist() == (2 * whole.indices).tolist()
 
 
 def test_splits_are_balanced_and_cover_space():
     rows = RNG.normal(size=(4000, 3)) * [1.0, 5.0, 0.1]
     for count in (1, 2, 5, 16):
-        counts = np.bincount(splits_of([rows[:2000], rows[2000:]], count).home(rows), minlength=count)
+        counts = np.bincount(split_space([rows[:2000], rows[2000:]], count).box_of(rows), minlength=count)
         assert len(counts) == count
         assert counts.min() > 0.9 * 4000 / count
-    far = splits_of([rows], 4).home(np.full((1, 3), 1e9))
+    far = split_space([rows], 4).box_of(np.full((1, 3), 1e9))
     assert 0 <= far[0] < 4
 
 
@@ -75,8 +81,8 @@ def test_every_piece_arrives_in_order(count):
             return function(*arguments)
 
     sources = [[{"row": np.array([[r, p]])} for p in range(count)] for r in range(37)]
-    for p, tables in enumerate(shuffled(Here(), sources, count)):
-        assert stacked(tables)["row"].tolist() == [[r, p] for r in range(37)]
+    for p, tables in enumerate(shuffle(Here(), sources, count)):
+        assert stack(tables)["row"].tolist() == [[r, p] for r in range(37)]
     assert len(tables) == (37 if count == 5 else 7)
 
 
@@ -85,13 +91,13 @@ def test_quantiles_from_parts_are_those_of_all(sizes):
     tables = [
         {
             "score": np.round(RNG.exponential(size=(m, 2)), 2),
-            "share": RNG.integers(1, 4, size=m).astype(float),
+            "sample_weight": RNG.integers(1, 4, size=m).astype(float),
         }
         for m in sizes
     ]
     levels = np.array([0.01, 0.3, 0.5, 0.9, 0.999, 0.99999])
-    whole = stacked(tables)
-    expected = Calibration.from_scores(whole["score"], whole["share"]).multipliers(levels)
+    whole = stack(tables)
+    expected = Calibration.from_scores(whole["score"], whole["sample_weight"]).multipliers(levels)
     assert np.array_equal(lazy_multipliers(tables, levels).compute(scheduler="sync"), expected)
 
 
@@ -132,6 +138,22 @@ def test_plans_refuse_nonsense():
         plan(-1, 10, 2, "4GB")
     with pytest.raises(ValueError, match="'max_neighbors' parameter"):
         plan(10, 10, 2, "4GB", max_neighbors=1)
-    assert partitions_for(1000, 4, None, 8) == 1
-    assert partitions_for(1000, 4, 300, 8) == 3
-    assert partitions_for(10**6, 4, 1000, None) == 20
+    assert partition_count(1000, 4, None, 8) == 1
+    assert partition_count(1000, 4, 300, 8) == 3
+    assert partition_count(10**6, 4, 1000, None) == 20
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    package = "localegop.distributed"
+    imports = {}
+    for path in Path(localegop.distributed.__file__).parent.glob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = {node.module for node in nodes if node.module != package}
+        names |= {
+            f"{package}.{alias.name}" for node in nodes if node.module == package for alias in node.names
+        }
+        imports[f"{package}.{path.stem}"] = names
+    order = list(TopologicalSorter(imports).static_order())  # raises CycleError, also for lazy imports
+    assert order.index(f"{package}.estimator") < order.index(f"{package}.planning")
+    users = [name for name, names in imports.items() if "localegop.regressor" in names]
+    assert users == [f"{package}.estimator"]

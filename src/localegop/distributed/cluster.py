@@ -1,7 +1,7 @@
-"""The cluster as the fit sees it: tasks go out, small results come back, and a lost cluster is noticed.
+"""The cluster as a fit uses it: start tasks, gather small results, notice when the cluster is lost.
 
-All work is plain tasks that depend on other tasks, so that the scheduler can repeat whatever a lost worker
-held.
+All work is plain tasks that depend on other tasks, so that the scheduler can repeat whatever was lost with
+a worker.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
@@ -21,11 +21,13 @@ from distributed.comm.core import CommClosedError
 import localegop
 from localegop._progress import Progress
 
-POLL = 0.5  # seconds between looks at the cluster while waiting
-PING = 5.0  # seconds between questions to a scheduler from which nothing comes
-# Cancelled again after so many seconds: a scheduler knows nothing of tasks that are still on their way.
-CANCEL_AGAIN = (0.0, 0.2, 0.5)
-PATIENCE = 15.0  # seconds without an answer, or without any worker, after which the cluster is given up
+T = TypeVar("T")
+
+POLL = 0.5  # seconds between checks of the cluster while waiting
+PING = 5.0  # seconds between questions to a scheduler that sends nothing
+# Tasks are cancelled again after so many seconds: a scheduler does not yet know those still on their way.
+CANCEL_PAUSES = (0.0, 0.2, 0.5)
+PATIENCE = 15.0  # seconds without an answer, or without any worker, until the cluster counts as lost
 
 
 class Cluster:
@@ -34,8 +36,8 @@ class Cluster:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._futures: weakref.WeakSet[Future[Any]] = weakref.WeakSet()
-        self._heard = time.monotonic()
-        self._idle_since: float | None = None
+        self._last_answer = time.monotonic()
+        self._without_workers_since: float | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -44,15 +46,15 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         futures = list(self._futures)
-        for pause in CANCEL_AGAIN if error is not None else ():
+        for pause in CANCEL_PAUSES if error is not None else ():
             time.sleep(pause)
             if self.client.status == "running":
                 self.client.cancel(futures, force=True)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Start a task."""
         key = f"{function.__name__}-{uuid.uuid4().hex}"
-        future = self.client.submit(function, *arguments, key=key, pure=False, **options)
+        future = self.client.submit(function, *arguments, key=key, pure=False)
         self._futures.add(future)
         return future
 
@@ -60,8 +62,8 @@ class Cluster:
         """Cancel these too if anything goes wrong."""
         self._futures.update(futures)
 
-    def each(self, function: Callable[..., Any], first: Sequence[Any], *rest: Any) -> list[Future[Any]]:
-        """Start a task for each of several things, with the same further arguments."""
+    def each(self, function: Callable[..., T], first: Sequence[object], *rest: object) -> list[Future[T]]:
+        """Start a task for each of several first arguments, with the same further arguments."""
         return [self.submit(function, one, *rest) for one in first]
 
     def gather(
@@ -71,14 +73,14 @@ class Cluster:
         amounts: Sequence[float] = (),
         title: str = "",
     ) -> list[Any]:
-        """Wait for small results; each one that arrives advances the progress by its amount."""
-        bundle, finished = self.submit(_collected, list(futures)), threading.Event()
+        """Wait for small results; each one that arrives advances the progress by its own amount."""
+        bundle, finished = self.submit(_collect, list(futures)), threading.Event()
         bundle.add_done_callback(lambda _: finished.set())
         waiting = dict(enumerate(futures)) if progress is not None else {}
         while True:
             if finished.wait(POLL):
                 if bundle.status == "cancelled":  # asking for the result might find the loop closed
-                    raise self._lost()
+                    raise self._connection_error()
                 try:
                     results: list[Any] = bundle.result(timeout=PATIENCE)
                     break
@@ -86,17 +88,17 @@ class Cluster:
                     pass
                 except KilledWorker as error:
                     raise RuntimeError(
-                        "a task of the fit took several workers down with it, probably for want of memory: "
+                        "several workers died while running the same task, probably out of memory: "
                         f"raise n_partitions, lower max_neighbors or give workers more memory ({error})"
                     ) from error
                 except (CancelledError, CommClosedError) as error:
-                    raise self._lost() from error
-            self._look()
-            self._count(waiting, progress, amounts, title, len(futures))
-        self._count(waiting, progress, amounts, title, len(futures), done=True)
+                    raise self._connection_error() from error
+            self._check_alive()
+            self._report(waiting, progress, amounts, title, len(futures))
+        self._report(waiting, progress, amounts, title, len(futures), done=True)
         return results
 
-    def _count(
+    def _report(
         self,
         waiting: dict[int, Future[Any]],
         progress: Progress | None,
@@ -112,34 +114,34 @@ class Cluster:
             progress.title = f"{title}, partition {count - len(waiting)} of {count}"
             progress.advance(amounts[i])
 
-    def _look(self) -> None:
-        """Raise an error if nobody is there any more."""
+    def _check_alive(self) -> None:
+        """Raise an error if the scheduler or all workers are gone."""
         now = time.monotonic()
-        if self.client.status == "running" and now - self._heard < PING:
+        if self.client.status == "running" and now - self._last_answer < PING:
             return
         try:
             if self.client.status == "closed":
-                raise self._lost()
+                raise self._connection_error()
             workers = self.client.sync(self.client.scheduler.ncores, callback_timeout=PATIENCE / 2)
         except (TimeoutError, CommClosedError, OSError) as error:
-            if now - self._heard > PATIENCE:
-                raise self._lost() from error
+            if now - self._last_answer > PATIENCE:
+                raise self._connection_error() from error
             return
-        self._heard = now
+        self._last_answer = now
         if workers:
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = now
-        elif now - self._idle_since > PATIENCE:
+            self._without_workers_since = None
+        elif self._without_workers_since is None:
+            self._without_workers_since = now
+        elif now - self._without_workers_since > PATIENCE:
             raise RuntimeError(
                 f"the Dask cluster at {self._address} has had no worker for {PATIENCE:g} s: start workers "
                 "and try again"
             )
 
-    def _lost(self) -> ConnectionError:
+    def _connection_error(self) -> ConnectionError:
         return ConnectionError(
-            f"the Dask scheduler at {self._address} is gone or was restarted, and with it whatever it had "
-            "computed: start a cluster and try again"
+            f"the Dask scheduler at {self._address} is gone or was restarted, and its results are lost: "
+            "start a cluster and try again"
         )
 
     @property
@@ -147,28 +149,33 @@ class Cluster:
         return str(getattr(self.client.scheduler, "address", None) or self.client._start_arg)
 
 
-def connected(client: Any) -> Cluster:
-    """Cluster of a client, of a scheduler's address, or of the client at hand, with workers checked."""
+def connect(client: Client | str | None) -> Cluster:
+    """Connect to the cluster of a client, of a scheduler's address, or of the current client for None.
+
+    All workers are checked.
+    """
     if isinstance(client, str):
-        client = Client(client)
-    if client is None:
+        found = Client(client)
+    elif client is not None:
+        found = client
+    else:
         try:
-            client = get_client()
+            found = get_client()
         except ValueError:
             raise ValueError(
-                "there is no Dask client: start one with dask.distributed.Client(), or give client= a "
+                "there is no Dask client: start one with dask.distributed.Client(), or set client= to a "
                 "client or the address of a scheduler"
             ) from None
-    if client.status != "running":
-        raise ConnectionError(f"the Dask client {client!r} is not connected: make a new one")
-    _check_workers(client)
-    return Cluster(client)
+    if found.status != "running":
+        raise ConnectionError(f"the Dask client {found!r} is not connected: create a new one")
+    _check_workers(found)
+    return Cluster(found)
 
 
 def _check_workers(client: Client) -> None:
-    """All workers must have this version of the package."""
+    """Raise an error unless all workers have this version of the package."""
 
-    def has() -> str:  # nested, so that it travels as code: the package may not be there
+    def version() -> str:  # nested, so that it is sent as code: a worker may lack the package
         try:
             import localegop
 
@@ -177,7 +184,7 @@ def _check_workers(client: Client) -> None:
             return f"{type(error).__name__}: {error}"
 
     client.wait_for_workers(1, timeout=PATIENCE)
-    for address, found in client.run(has).items():
+    for address, found in client.run(version).items():
         if found != localegop.__version__:
             raise RuntimeError(
                 f"worker {address} cannot use localegop {localegop.__version__} ({found}): install the "
@@ -185,5 +192,5 @@ def _check_workers(client: Client) -> None:
             )
 
 
-def _collected(results: list[Any]) -> list[Any]:
+def _collect(results: list[T]) -> list[T]:
     return results

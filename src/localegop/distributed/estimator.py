@@ -1,4 +1,4 @@
-"""DaskLocalEGOPRegressor: the estimator whose rows, field and queries live on a Dask cluster."""
+"""DaskLocalEGOPRegressor: the estimator for rows and queries on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import dask.array as da
 import numpy as np
 from dask.delayed import delayed
+from distributed import Client
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
@@ -18,35 +20,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop._fit.plan import fitted
 from localegop._predict import storage
-from localegop._predict.model import Model
 from localegop._predict.uncertainty import checked_coverage
 from localegop.distributed import files, queries
-from localegop.distributed.backend import LearnedField, bare
+from localegop.distributed.backend import learned_parts, without_data
 from localegop.distributed.calibrating import lazy_multipliers
-from localegop.distributed.cluster import Cluster, connected
-from localegop.distributed.gathering import gathered, residuals_as_given, slope_sums
-from localegop.distributed.inputs import aligned, is_lazy
-from localegop.distributed.partitions import SpreadData
-from localegop.distributed.planning import partitions_for
-from localegop.distributed.predicting import Head, What, lazy_fits
-from localegop.distributed.sorting import spread_rows
+from localegop.distributed.cluster import Cluster, connect
+from localegop.distributed.gathering import gather_model, lazy_residuals, mean_squared_slopes
+from localegop.distributed.inputs import align, is_lazy
+from localegop.distributed.predicting import QueryContext, Requested, lazy_fits
+from localegop.distributed.sorting import sort_rows
+from localegop.distributed.splitting import partition_count
 from localegop.regressor import LocalEGOPRegressor, _output_names
 
 Array = NDArray[np.float64]
 
-EXTRA: dict[str, Any] = {"n_partitions": None, "client": None}
+EXTRA: dict[str, None] = {"n_partitions": None, "client": None}
 EXTRA_DOC = """
     n_partitions : int or None, default=None
-        Parts that rows are divided into, in space; None for one for each thread of the cluster, and up to
-        1,000 where these would have more than 50,000 rows. There are at most n / max_neighbors of them.
-        Results do not depend on it.
+        Number of regions in space that rows are divided into. None for one for each thread of the cluster,
+        or more, up to 1,000, if those would have more than 50,000 rows each. There are at most
+        n / max_neighbors of them. Results do not depend on it.
     client : dask.distributed.Client, str or None, default=None
-        Client, or address of a scheduler; None for the client at hand.
+        Client, or address of a scheduler; None for the current client.
 """
 
 
 class DaskLocalEGOPRegressor(LocalEGOPRegressor):
-    """Filled in below."""
+    """Replaced below."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LocalEGOPRegressor._parameter_constraints,
@@ -64,8 +64,8 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         self._validate_params()
         if self.strategy != "field":
             raise ValueError(
-                f"strategy={self.strategy!r} learns nothing that could be spread over a cluster: use "
-                "strategy='field', or fit a LocalEGOPRegressor and give its predict a dask array"
+                f"strategy={self.strategy!r} has no part that a cluster could learn: use "
+                "strategy='field', or fit a LocalEGOPRegressor and call its predict with a dask array"
             )
         flat, names_of = getattr(y, "ndim", 1) == 1, y
         if not any(map(is_lazy, (X, y, sample_weight))):
@@ -73,21 +73,21 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             flat = y.ndim == 1
         else:
             self.__dict__.pop("feature_names_in_", None)
-        with connected(self.client) as cluster:
+        with connect(self.client) as cluster:
             self._fit_on(cluster, X, y, sample_weight)
         self._flat_output = flat
         self.output_names_ = _output_names(names_of, self._n_outputs, flat)
         self._publish()
-        self.loo_residuals_ = residuals_as_given(self._models, flat)
+        self.loo_residuals_ = lazy_residuals(self._models, flat)
         return self
 
     def _fit_on(self, cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> None:
         settings = replace(self._settings(), threads=self._task_threads)
-        blocks, names = aligned(cluster, X, y, sample_weight, self.missing)
+        blocks, names = align(cluster, X, y, sample_weight, self.missing)
         threads = sum(cluster.client.nthreads().values())
-        count = partitions_for(blocks.n, threads, self.max_neighbors, self.n_partitions)
+        count = partition_count(blocks.n, threads, self.max_neighbors, self.n_partitions)
         outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
-        self._models = [fitted(spread_rows(cluster, blocks, count, output), settings) for output in outputs]
+        self._models = [fitted(sort_rows(cluster, blocks, count, output), settings) for output in outputs]
         self._n_outputs = blocks.outputs
         self.n_samples_, self.n_features_in_ = blocks.n, blocks.dimension
         if names is not None:
@@ -95,7 +95,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
 
     @property
     def _task_threads(self) -> int:
-        """Threads of one task: a worker has as many tasks at a time as it has threads."""
+        """Threads of one task: a worker runs as many tasks at a time as it has threads."""
         return 1 if self.n_jobs is None else self._settings().threads
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -113,9 +113,9 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         std : like y
             Only with ``return_std``.
         """
-        return self._answers(X, What(spread=return_std)).predicted(return_std)
+        return self._answers(X, Requested(with_uncertainty=return_std)).predicted(return_std)
 
-    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Any:
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> da.Array:
         """Predict intervals that hold a new label with the given probability, lazily.
 
         Parameters
@@ -129,23 +129,24 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
         levels = checked_coverage(coverage)
-        factors = [lazy_multipliers(_field(model).tables, levels) for model in self._models]
-        return self._answers(X, What(spread=True)).intervals(coverage, factors)
+        factors = [lazy_multipliers(learned_parts(model)[1].tables, levels) for model in self._models]
+        return self._answers(X, Requested(with_uncertainty=True)).intervals(coverage, factors)
 
     def localize(self, X: Any, *, trace: bool = False) -> Any:
-        """Fit at q points and tell all, lazily.
+        """Fit at q points and return predictions, gradients and metrics, lazily.
 
         Parameters
         ----------
         X : dask array or dataframe, or array-like, of shape (q, D)
         trace : bool, default=False
+            Whether to record every step of the recursion.
 
         Returns
         -------
         list of Delayed
             One :class:`localegop.results.LocalFits` for each block of X; None where a block is empty.
         """
-        return self._answers(X, What(spread=True, full=True, trace=trace)).fits
+        return self._answers(X, Requested(with_uncertainty=True, full=True, trace=trace)).fits
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of predictions, computed on the cluster."""
@@ -155,21 +156,21 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
     def global_importance(self) -> Array:
         """Share (D,) of each feature in the squared slope of f; see :class:`LocalEGOPRegressor`."""
         check_is_fitted(self, "_models")
-        squares: Array = np.sum([slope_sums(model) for model in self._models], axis=0)
+        squares: Array = np.sum([mean_squared_slopes(model) for model in self._models], axis=0)
         total = float(squares.sum())
         return squares / total if total > 0.0 else squares
 
     def to_local(self) -> LocalEGOPRegressor:
-        """Gather the fit into a plain estimator in this process, whose memory has to hold it."""
+        """Return a plain estimator with all data in this process, which must have enough memory for it."""
         check_is_fitted(self, "_models")
-        local = self._shell()
+        local = self._without_data()
         settings = local._settings()
-        local._models = [replace(gathered(model), settings=settings) for model in self._models]
+        local._models = [replace(gather_model(model), settings=settings) for model in self._models]
         local._publish()
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into a folder that all workers see: a file a partition, and an index."""
+        """Write the fitted model to a folder that all workers see: an index and one file per partition."""
         header = self._header()
         arrays: dict[str, Array] = {}
         header["parameters"] = {k: v for k, v in header["parameters"].items() if k != "client"}
@@ -182,14 +183,14 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         storage.write(folder / files.INDEX, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], client: Any = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], client: Client | str | None = None) -> Self:
         """Read a model that :meth:`save` wrote; its partitions are read by the workers of ``client``."""
         folder, header, arrays = files.read_index(Path(path).resolve())
         try:
             model = cls(**storage.decoded_parameters(header["parameters"]), client=client)
             model._validate_params()
             settings = replace(model._settings(), threads=model._task_threads)
-            with connected(client) as cluster:
+            with connect(client) as cluster:
                 model._models = [
                     files.read_model(cluster, folder, k, about, arrays, settings, int(header["n_samples"]))
                     for k, about in enumerate(header["models"])
@@ -197,61 +198,46 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
                 model._restore_names(header)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{str(folder)!r} is not a valid localegop model: {error}") from error
-        model.loo_residuals_ = residuals_as_given(model._models, model._flat_output)
+        model.loo_residuals_ = lazy_residuals(model._models, model._flat_output)
         return model
 
-    def _shell(self) -> LocalEGOPRegressor:
-        """Return a plain estimator that knows all but the data."""
+    def _without_data(self) -> LocalEGOPRegressor:
+        """Return a plain estimator with everything except the data."""
         check_is_fitted(self, "_models")
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in EXTRA}
-        shell = LocalEGOPRegressor(**parameters)
-        shell._models = [bare(model) for model in self._models]
-        shell._flat_output = self._flat_output
+        plain = LocalEGOPRegressor(**parameters)
+        plain._models = [without_data(model) for model in self._models]
+        plain._flat_output = self._flat_output
         for name in ("n_features_in_", "n_samples_", "output_names_", "feature_names_in_"):
             if hasattr(self, name):
-                setattr(shell, name, getattr(self, name))
-        return shell
+                setattr(plain, name, getattr(self, name))
+        return plain
 
-    def _answers(self, X: Any, what: What) -> queries.Answers:
+    def _answers(self, X: Any, requested: Requested) -> queries.Answers:
         """Lazy local fits at blocks of queries."""
-        shell = self._shell()
-        names = getattr(self, "feature_names_in_", None)
-        asked = queries.queries_of(X, self.n_features_in_, names)
-        heads, everywhere = [_head(model) for model in self._models], delayed(shell)
-        fits = []
+        plain = self._without_data()
+        asked = queries.read_queries(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        parts = [(QueryContext.of(model), learned_parts(model)[1]) for model in self._models]
+        presenter, fits = delayed(plain), []
         for block in asked.blocks:
-            each = [
-                lazy_fits(block, head, _field(model), what)
-                for head, model in zip(heads, self._models, strict=True)
-            ]
-            fits.append(delayed(queries.presented, pure=False)(everywhere, each))
-        return queries.Answers(asked, fits, shell)
+            each = [lazy_fits(block, context, field, requested) for context, field in parts]
+            fits.append(delayed(queries.present, pure=False)(presenter, each))
+        return queries.Answers(asked, fits, plain)
 
 
-def _field(model: Model) -> LearnedField:
-    assert isinstance(model.field, LearnedField)
-    return model.field
-
-
-def _head(model: Model) -> Head:
-    data = model.data
-    assert isinstance(data, SpreadData)
-    return Head(bare(model), data.options, data.n, tuple(_field(model).numbers))
-
-
-def _documented() -> str:
-    """Docstring of the plain estimator, with what is different here."""
+def _docstring() -> str:
+    """Docstring of the plain estimator, with the differences."""
     doc = inspect.cleandoc(LocalEGOPRegressor.__doc__ or "")
     rest = doc.split("Parameters\n----------\n", 1)[1]
     parameters, rest = rest.split("\nAttributes\n", 1)
     attributes = rest.split("\nExamples\n", 1)[0]
-    told = (
-        "Local regression on a Dask cluster, for rows that need not fit in one memory.\n\n"
+    summary = (
+        "Local regression on a Dask cluster, for data that need not fit into one machine's memory.\n\n"
         "Same parameters, methods and results as :class:`localegop.LocalEGOPRegressor`. Rows are\n"
         "partitioned in space, each partition learns the gradients at its rows, and the field stays on\n"
         "the cluster, where predictions are made lazily.\n\nParameters\n----------\n"
     )
-    return f"{told}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
+    return f"{summary}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
 
 
 def _signature() -> inspect.Signature:
@@ -260,5 +246,5 @@ def _signature() -> inspect.Signature:
     return known.replace(parameters=[*known.parameters.values(), *more])
 
 
-DaskLocalEGOPRegressor.__doc__ = _documented()
+DaskLocalEGOPRegressor.__doc__ = _docstring()
 DaskLocalEGOPRegressor.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

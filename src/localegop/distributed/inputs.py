@@ -1,27 +1,34 @@
-"""What users give, as blocks of rows on the cluster: dask arrays and dataframes, or anything in memory."""
+"""Input as blocks of rows on the cluster: dask arrays and dataframes, or anything in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
+from dask.delayed import Delayed
 from distributed import Future
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.tables import Table
 
 Array = NDArray[np.float64]
+Columns = Iterable[object] | None
 
-BLOCK_BYTES = 4e6  # of arrays from memory, which travel inside tasks
+BLOCK_BYTES = 4e6  # size of the blocks of an array in memory, which are sent inside tasks
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Checked rows on the cluster, as tables of X, y and weight; ``first`` numbers their first rows."""
+    """Checked rows on the cluster.
+
+    The tables have columns X, y, sample_weight and input_row, which counts the rows of the input; ``first``
+    is the input row that each table starts with.
+    """
 
     tables: list[Future[Table]]
     first: list[int]
@@ -30,62 +37,72 @@ class Blocks:
     outputs: int
 
 
-def lazy(value: Any, name: str) -> tuple[list[Any], Any]:
-    """Blocks of rows of a dask array or dataframe, as delayed objects, and its columns if it has any."""
+def lazy_blocks(value: Any, name: str) -> tuple[list[Delayed], Columns]:
+    """Blocks of rows of a dask array or dataframe, and the names of its columns if it has any."""
     columns = getattr(value, "columns", None)
     if isinstance(value, da.Array):
         if value.ndim == 2 and value.numblocks[1] > 1:
             value = value.rechunk({1: -1})
         if value.ndim not in (1, 2):
-            raise ValueError(f"{name} must have one or two axes, got an array of shape {value.shape}")
+            raise ValueError(f"{name} must have one or two dimensions, got an array of shape {value.shape}")
         return list(value.to_delayed().ravel()), None
     if not (hasattr(value, "to_delayed") and hasattr(value, "divisions")):
-        raise ValueError(f"{name} must be a dask array or dataframe, or an array, got {type(value)}")
+        raise ValueError(
+            f"{name} must be a dask array or dataframe, or an array in memory, got {type(value).__name__}"
+        )
     return list(value.to_delayed()), columns
 
 
-def is_lazy(value: Any) -> bool:
+def is_lazy(value: object) -> bool:
     """Whether a value is a dask collection."""
     return bool(is_dask_collection(value))
 
 
-def aligned(cluster: Cluster, X: Any, y: Any, weight: Any, missing: str) -> tuple[Blocks, list[str] | None]:
-    """Blocks of X with their rows of y and weights, all checked; and the names of features."""
-    parts = {"X": X, "y": y} | ({} if weight is None else {"sample_weight": weight})
-    pieces: dict[str, tuple[list[Any], NDArray[np.int64]]] = {}
+def align(
+    cluster: Cluster, X: Any, y: Any, sample_weight: Any, missing: str
+) -> tuple[Blocks, list[str] | None]:
+    """Bring rows of y and weights to the blocks of X, and check all; the second are the feature names."""
+    parts = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
+    pieces: dict[str, tuple[list[Future[Any]], NDArray[np.int64]]] = {}
     names: list[str] | None = None
     for name, value in parts.items():
-        blocks, lengths, columns = _placed(cluster, value, name)
+        blocks, lengths, columns = _send(cluster, value, name)
         pieces[name] = blocks, np.concatenate([[0], np.cumsum(lengths)])
         if name == "X" and columns is not None and all(isinstance(c, str) for c in columns):
-            names = list(columns)
-    counts = {name: int(ends[-1]) for name, (_, ends) in pieces.items()}
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count} rows" for name, count in counts.items())
-        raise ValueError(f"X, y and sample_weight must have as many rows each, but {told}")
-    if counts["X"] < 2:
-        raise ValueError(f"at least 2 rows are needed, but X has {counts['X']}")
+            names = [str(c) for c in columns]
+    n = _check_counts({name: int(ends[-1]) for name, (_, ends) in pieces.items()})
     blocks, ends = pieces.pop("X")
     tables, first = [], []
     for i, block in enumerate(blocks):
         start, stop = int(ends[i]), int(ends[i + 1])
         if start == stop:
             continue
-        others = [_overlap(theirs, at, start, stop) for theirs, at in pieces.values()]
-        tables.append(cluster.submit(checked_rows, block, others, missing, i, start))
+        others = [_overlap(theirs, their_ends, start, stop) for theirs, their_ends in pieces.values()]
+        tables.append(cluster.submit(check_rows, block, others, missing, i, start))
         first.append(start)
     shapes = cluster.gather(cluster.each(_widths, tables))
     if len(set(shapes)) > 1:
         raise ValueError(
-            f"chunks must have equally many columns, but they have (X, y) {sorted(set(shapes))}"
+            "all chunks must have the same number of columns, but those of (X, y) have "
+            f"{sorted(set(shapes))}"
         )
-    return Blocks(tables, first, counts["X"], *shapes[0]), names
+    return Blocks(tables, first, n, *shapes[0]), names
 
 
-def _placed(cluster: Cluster, value: Any, name: str) -> tuple[list[Any], list[int], Any]:
-    """Blocks on the cluster with their lengths; sizes that are unknown are computed."""
+def _check_counts(counts: dict[str, int]) -> int:
+    """Return the number of rows, which must be the same for X, y and sample_weight."""
+    if len(set(counts.values())) > 1:
+        given = ", ".join(f"{name} has {count} rows" for name, count in counts.items())
+        raise ValueError(f"X, y and sample_weight must have the same number of rows, but {given}")
+    if counts["X"] < 2:
+        raise ValueError(f"at least 2 rows are needed, but X has {counts['X']}")
+    return counts["X"]
+
+
+def _send(cluster: Cluster, value: Any, name: str) -> tuple[list[Future[Any]], list[int], Columns]:
+    """Bring a value to the cluster: its blocks, their lengths and its columns if it has any."""
     if is_lazy(value):
-        delayed, columns = lazy(value, name)
+        delayed, columns = lazy_blocks(value, name)
         futures = cluster.client.compute(delayed)
         cluster.remember(futures)
         return futures, cluster.gather(cluster.each(len, futures)), columns
@@ -93,19 +110,19 @@ def _placed(cluster: Cluster, value: Any, name: str) -> tuple[list[Any], list[in
     size = max(1, int(BLOCK_BYTES / max(array[:1].nbytes, 1)))
     cuts = [slice(i, i + size) for i in range(0, len(array), size)]
     return (
-        [cluster.submit(_kept, array[cut]) for cut in cuts],
+        [cluster.submit(_identity, array[cut]) for cut in cuts],
         [len(array[cut]) for cut in cuts],
         getattr(value, "columns", None),
     )
 
 
-def _kept(block: NDArray[Any]) -> NDArray[Any]:
+def _identity(block: NDArray[Any]) -> NDArray[Any]:
     return block
 
 
 def _overlap(
-    blocks: list[Any], ends: NDArray[np.int64], start: int, stop: int
-) -> list[tuple[Any, int, int]]:
+    blocks: list[Future[Any]], ends: NDArray[np.int64], start: int, stop: int
+) -> list[tuple[Future[Any], int, int]]:
     """Pieces of blocks that make up the rows from start to stop."""
     found = []
     for block, low, high in zip(blocks, ends[:-1], ends[1:], strict=True):
@@ -115,43 +132,57 @@ def _overlap(
     return found
 
 
-def checked_rows(
+def check_rows(
     block: Any, others: list[list[tuple[Any, int, int]]], missing: str, chunk: int, start: int
 ) -> Table:
-    """Rows of one chunk as numbers; rows to be left out have weight 0."""
+    """Turn the rows of one chunk into numbers; rows to be left out get weight 0.
+
+    The others are pieces of y, and of sample_weight if it was given: blocks, each with its slice.
+    """
     where = f"chunk {chunk} (rows {start} to {start + len(block) - 1})"
-    X = numbers(block, "X", where)
+    X = to_numbers(block, "X", where)
     if X.ndim != 2:
-        raise ValueError(f"X must have two axes, rows and features, but {where} has shape {X.shape}")
+        raise ValueError(f"X must have two dimensions, (rows, features), but {where} has shape {X.shape}")
     columns = [
-        np.concatenate([numbers(part, name, where)[a:b] for part, a, b in pieces])
+        np.concatenate([to_numbers(part, name, where)[a:b] for part, a, b in pieces])
         for name, pieces in zip(("y", "sample_weight"), others, strict=False)
     ]
     y = columns[0].reshape(len(X), -1)
     weight = columns[1].copy() if len(columns) > 1 else np.ones(len(X))
     if weight.shape != (len(X),) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(f"sample_weight must be one finite number >= 0 a row, but not so in {where}")
-    for name, values in (("X", X), ("y", y)):
-        bad = np.flatnonzero(np.isinf(values).any(axis=1))
-        lacking = np.flatnonzero(np.isnan(values).any(axis=1))
-        if missing == "error" and len(lacking):
-            raise ValueError(
-                f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill missing values "
-                "in, or leave such rows out with missing='drop'"
-            )
-        if len(bad):
-            raise ValueError(f"{name} contains infinity in {where}, first in row {start + bad[0]}")
+        raise ValueError(
+            f"sample_weight must be one finite number >= 0 for each row, but is not in {where}"
+        )
+    _check_finite(X, "X", missing, where, start)
+    _check_finite(y, "y", missing, where, start)
     out = np.isnan(X).any(axis=1) | np.isnan(y).any(axis=1)
     X, y = np.where(out[:, None], 0.0, X), np.where(out[:, None], 0.0, y)
-    return {"X": X, "y": y, "weight": np.where(out, 0.0, weight), "given": start + np.arange(len(X))}
+    return {
+        "X": X,
+        "y": y,
+        "sample_weight": np.where(out, 0.0, weight),
+        "input_row": start + np.arange(len(X)),
+    }
 
 
-def numbers(block: Any, name: str, where: str) -> Array:
-    """Array of floats, or an error that says where it is not one."""
+def _check_finite(values: Array, name: str, missing: str, where: str, start: int) -> None:
+    lacking = np.flatnonzero(np.isnan(values).any(axis=1))
+    infinite = np.flatnonzero(np.isinf(values).any(axis=1))
+    if missing == "error" and len(lacking):
+        raise ValueError(
+            f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill in missing "
+            "values, or leave such rows out with missing='drop'"
+        )
+    if len(infinite):
+        raise ValueError(f"{name} contains infinity in {where}, first in row {start + infinite[0]}")
+
+
+def to_numbers(block: ArrayLike, name: str, where: str) -> Array:
+    """Turn a block into an array of floats, or raise an error that says where that is impossible."""
     try:
         return np.asarray(block, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, but not so in {where}: {error}") from None
+        raise ValueError(f"{name} must contain numbers only, but {where} does not: {error}") from None
 
 
 def _widths(table: Table) -> tuple[int, int]:

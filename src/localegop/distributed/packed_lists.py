@@ -1,10 +1,9 @@
-"""Lists of neighbors in little memory: about a byte for each instead of four."""
+"""Lists of neighbors in little memory: about one byte for each entry instead of four."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +11,22 @@ from numpy.typing import NDArray
 from localegop._engine.local_data import Candidates, LocalData
 
 Array = NDArray[np.float64]
+Code = np.uint8 | np.uint16
 
 BATCH = 4096  # lists unpacked at a time
 
 
 @dataclass(frozen=True)
 class PackedLists:
-    """Sorted lists as steps from one entry to the next.
+    """Sorted lists, stored as steps from one entry to the next.
 
     The largest code stands for a step of its size that leads to no entry, so that longer steps can be
-    written as several codes. It is read like :class:`Candidates`, by slices.
+    written as several codes. Slices are unpacked to :class:`Candidates`.
     """
 
     first: NDArray[np.int32]
     start: NDArray[np.int64]
-    codes: NDArray[Any]
+    codes: NDArray[Code]
 
     def __len__(self) -> int:
         return len(self.first)
@@ -44,13 +44,13 @@ class PackedLists:
         for rows in self.batches():
             used[self[rows].indices] = True
 
-    def renumbered(self, number: NDArray[np.int32]) -> PackedLists:
+    def renumber(self, number: NDArray[np.int32]) -> PackedLists:
         """Give the points other numbers, which must rise as before."""
         parts = []
         for rows in self.batches():
             lists = self[rows]
-            parts.append(packed(Candidates(lists.start, number[lists.indices]), self.codes.dtype.type))
-        return joined(parts)
+            parts.append(pack(Candidates(lists.start, number[lists.indices]), self.codes.dtype.type))
+        return join(parts)
 
     def __getitem__(self, rows: slice) -> Candidates:
         begin, end, _ = rows.indices(len(self.first))
@@ -63,20 +63,20 @@ class PackedLists:
         return Candidates(counts, (sums[entry] + base).astype(np.int32))
 
 
-def packed_lists(data: LocalData, centers: Array) -> PackedLists | None:
+def find_and_pack(data: LocalData, centers: Array) -> PackedLists | None:
     """Find the points that centers may look at, and pack them a few centers at a time."""
     if data.limit is None and data.radius is None:
         return None
-    kind = np.uint8 if data.n < 255 * data.reachable else np.uint16  # by the usual step
-    return joined(
+    kind: type[Code] = np.uint8 if data.n < 255 * data.reachable else np.uint16  # by the usual step
+    return join(
         [
-            packed(data.candidates(centers[rows]), kind)
+            pack(data.candidates(centers[rows]), kind)
             for rows in data.chunks(len(centers), 8 * data.reachable)
         ]
     )
 
 
-def joined(parts: list[PackedLists]) -> PackedLists:
+def join(parts: list[PackedLists]) -> PackedLists:
     """Put lists of several batches of centers one after the other."""
     if not parts:
         return PackedLists(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint8))
@@ -89,7 +89,7 @@ def joined(parts: list[PackedLists]) -> PackedLists:
     )
 
 
-def packed(candidates: Candidates | None, kind: type[Any] = np.uint8) -> PackedLists:
+def pack(candidates: Candidates | None, kind: type[Code] = np.uint8) -> PackedLists:
     """Pack lists of at least one entry each."""
     assert candidates is not None
     starts = candidates.start[:-1]

@@ -1,7 +1,7 @@
 """Training points on a cluster: :class:`localegop._engine.local_data.LocalData` in partitions.
 
-For each set of axes the rows are partitioned in space anew, and every partition borrows from the others the
-rows that its centers may look at (:mod:`localegop.distributed.halo`).
+For each set of axes the rows are partitioned in space anew. The halo of a partition are the rows of other
+partitions that its centers may look at (:mod:`localegop.distributed.halo`).
 """
 
 from __future__ import annotations
@@ -23,54 +23,56 @@ from localegop._fit.initial_axes import extent_in
 from localegop._fit.pilot_fits import TrialFits, trial_fits
 from localegop._fit.setup import Settings, data_options, in_units
 from localegop.distributed.cluster import Cluster
-from localegop.distributed.halo import CELL, Reach, lent, neighbors_needed, reach_of
-from localegop.distributed.shuffling import shuffled
-from localegop.distributed.sorting import SpreadRows
-from localegop.distributed.splitting import SAMPLE, Splits, splits_of
-from localegop.distributed.tables import Table, in_order, stacked, take
+from localegop.distributed.halo import CELL, HaloRegion, halo_region, halo_rows, neighbors_needed
+from localegop.distributed.shuffling import shuffle
+from localegop.distributed.sorting import PartitionedRows
+from localegop.distributed.splitting import SAMPLE, Splits, split_space
+from localegop.distributed.tables import Table, merge_sorted, stack, take
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+DataOptions = dict[str, Any]  # options of LocalData
 
 
 @dataclass(frozen=True)
-class Frame:
-    """How rows as sorted become rows of the recursion; rows held out are marked.
+class RowTransform:
+    """From sorted rows to rows in the units of the recursion; held-out rows are marked.
 
-    They are no part of the data from the start (``apart``), or only when lists have been made.
+    With ``held_out_excluded`` they are left out before neighbors are searched for; otherwise they are
+    taken out of the lists of neighbors afterwards.
     """
 
     units: Units
     axes: Array | None
     held_out: Numbers
-    apart: bool = True
+    held_out_excluded: bool = True
 
     def __call__(self, table: Table, first: int) -> Table:
-        """Table of number, rows, labels, share and held."""
+        """Table of number, rows, labels, sample_weight and held_out."""
         rows = self.units.features(table["X"])
         number = first + np.arange(len(rows))
         return {
             "number": number,
             "rows": rows if self.axes is None else turned(rows, self.axes),
             "labels": self.units.labels(table["y"]),
-            "share": table["share"],
-            "held": np.isin(number, self.held_out),
+            "sample_weight": table["sample_weight"],
+            "held_out": np.isin(number, self.held_out),
         }
 
 
 @dataclass(frozen=True)
-class SpreadData:
-    """Rows on the cluster in the units of the recursion. Has what a fit asks of data as a whole."""
+class PartitionedData:
+    """Rows on the cluster in the units of the recursion, with what a fit asks of data as a whole."""
 
-    source: SpreadRows
-    frame: Frame
-    options: dict[str, Any]
-    origin: SpreadData | None = None  # the same before it was turned
+    source: PartitionedRows
+    row_transform: RowTransform
+    options: DataOptions
+    in_old_axes: PartitionedData | None = None  # the same data before its axes were changed
 
     @cached_property
-    def placed(self) -> Placed:
+    def partitioning(self) -> Partitioning:
         """The rows, partitioned in space."""
-        return _placed(self)
+        return _partition(self)
 
     @property
     def cluster(self) -> Cluster:
@@ -80,13 +82,13 @@ class SpreadData:
     @property
     def n(self) -> int:
         """Number of rows that are not held out."""
-        return self.source.n - len(self.frame.held_out)
+        return self.source.n - len(self.row_transform.held_out)
 
     @property
     def dimension(self) -> int:
-        """Number of features in the axes in force."""
-        axes = self.frame.axes
-        return int((self.frame.units.transform if axes is None else axes).shape[1])
+        """Number of features in the present axes."""
+        axes = self.row_transform.axes
+        return int((self.row_transform.units.transform if axes is None else axes).shape[1])
 
     @property
     def limit(self) -> int | None:
@@ -99,142 +101,147 @@ class SpreadData:
         """How many points a center can look at."""
         return self.n if self.limit is None else self.limit
 
-    def without(self, held_out: NDArray[np.intp]) -> SpreadData:
-        """Take all points but some."""
-        return replace(self, frame=replace(self.frame, held_out=held_out))
+    def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
+        """Hold some points out."""
+        return replace(self, row_transform=replace(self.row_transform, held_out=held_out))
 
-    def turned(self, axes: Array) -> SpreadData:
-        """Take the same points in other axes (D, r)."""
-        assert self.frame.axes is None
-        return replace(self, frame=replace(self.frame, axes=axes), origin=self)
+    def turned(self, axes: Array) -> PartitionedData:
+        """Return the same points in other axes (D, r)."""
+        assert self.row_transform.axes is None
+        return replace(self, row_transform=replace(self.row_transform, axes=axes), in_old_axes=self)
 
-    def narrowed(self, most: int) -> SpreadData:
-        """Take the same points, with centers that look at no more than so many."""
+    def narrowed(self, most: int) -> PartitionedData:
+        """Return the same points, with centers that look at no more than ``most`` of them."""
         return replace(self, options=self.options | {"max_neighbors": min(most, self.reachable)})
 
 
-def local_data(table: Table, among: int, options: dict[str, Any]) -> LocalData:
-    """Rows of a table, ready for local fits."""
-    columns = [np.ascontiguousarray(table[name]) for name in ("rows", "labels", "share")]
-    return LocalData(*columns, **options, among=among)
+def local_data(table: Table, n_total: int, options: DataOptions) -> LocalData:
+    """Rows of a table, some of ``n_total``, ready for local fits."""
+    columns = [np.ascontiguousarray(table[name]) for name in ("rows", "labels", "sample_weight")]
+    return LocalData(*columns, **options, among=n_total)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition: its rows on the cluster, how many, how many not held out, and its box."""
+    """One partition: its rows on the cluster, how many, how many not held out, and its bounding box."""
 
     table: Future[Table]
-    count: int
-    rest: int
+    n_rows: int
+    n_targets: int
     low: Array
     high: Array
 
 
 @dataclass(frozen=True)
-class Loan:
-    """Rows that one partition borrows of another: which one's, their positions there, and themselves."""
+class HaloExchange:
+    """Halo rows that a partition gets from their owner: the owner, their positions there, the rows."""
 
-    lender: int
+    owner: int
     positions: Future[NDArray[np.intp]]
-    table: Future[Table] | None  # None once it has been put to use
+    table: Future[Table] | None  # None once the rows are part of a PartitionData
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Partitions in space: the splits, and the numbers of the boxes that have rows."""
+class Partitioning:
+    """Partitions in space: the splits, the numbers of the boxes that have rows, and their rows."""
 
     splits: Future[Splits]
-    numbers: list[int]
+    boxes: list[int]
     partitions: list[Partition]
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """Partitions in space, and what each one borrows for its centers."""
+class Layout:
+    """Partitions in space, and for each one the exchanges that fill its halo."""
 
-    placed: Placed
-    loans: list[list[Loan]]
+    partitioning: Partitioning
+    exchanges: list[list[HaloExchange]]
 
     @property
     def partitions(self) -> list[Partition]:
         """The partitions that have rows."""
-        return self.placed.partitions
+        return self.partitioning.partitions
 
 
-def arranged(data: SpreadData, some: Numbers | None = None) -> Arrangement:
-    """Partition rows in space and borrow for all centers; or for those of some numbers.
+def lay_out(data: PartitionedData, some: Numbers | None = None) -> Layout:
+    """Partition rows in space and find the halos for all centers, or for those of some numbers.
 
-    For a few centers it does not pay to move all rows: partitions stay as they were before axes turned.
+    For a few centers it does not pay to move all rows: partitions stay as they were in the old axes.
     """
-    placed = data.placed if some is None or data.origin is None else _turned(data, data.origin.placed)
-    return Arrangement(placed, _borrowed(data, placed.partitions, some))
+    if some is None or data.in_old_axes is None:
+        partitioning = data.partitioning
+    else:
+        partitioning = _change_axes(data, data.in_old_axes.partitioning)
+    return Layout(partitioning, _exchange_halos(data, partitioning.partitions, some))
 
 
-def _placed(data: SpreadData) -> Placed:
+def _partition(data: PartitionedData) -> Partitioning:
     cluster, source, count = data.cluster, data.source, data.source.n_partitions
-    each = max(1, SAMPLE // len(source.parts))
-    pairs = list(zip(source.parts, source.first, strict=True))
+    each = max(1, SAMPLE // len(source.ranges))
+    pairs = list(zip(source.ranges, source.first, strict=True))
     splits = cluster.submit(
-        splits_of, [cluster.submit(_sample, *pair, data.frame, each) for pair in pairs], count
+        split_space, [cluster.submit(_sample, *pair, data.row_transform, each) for pair in pairs], count
     )
-    pieces = [cluster.submit(_pieces, *pair, data.frame, splits) for pair in pairs]
-    tables = cluster.each(_joined, shuffled(cluster, pieces, count))
-    return _with_facts(cluster, splits, list(range(count)), tables)
+    pieces = [cluster.submit(_pieces, *pair, data.row_transform, splits) for pair in pairs]
+    tables = cluster.each(_stack_pieces, shuffle(cluster, pieces, count))
+    return _partitioning(cluster, splits, list(range(count)), tables)
 
 
-def _turned(data: SpreadData, placed: Placed) -> Placed:
-    tables = [p.table for p in placed.partitions]
-    turned_tables = data.cluster.each(_in_axes, tables, data.frame.axes)
-    return _with_facts(data.cluster, placed.splits, placed.numbers, turned_tables)
+def _change_axes(data: PartitionedData, partitioning: Partitioning) -> Partitioning:
+    tables = [p.table for p in partitioning.partitions]
+    in_axes = data.cluster.each(_in_axes, tables, data.row_transform.axes)
+    return _partitioning(data.cluster, partitioning.splits, partitioning.boxes, in_axes)
 
 
-def _with_facts(
-    cluster: Cluster, splits: Future[Splits], numbers: list[int], tables: list[Future[Table]]
-) -> Placed:
+def _partitioning(
+    cluster: Cluster, splits: Future[Splits], boxes: list[int], tables: list[Future[Table]]
+) -> Partitioning:
     facts = cluster.gather(cluster.each(_facts, tables))
     kept = [i for i, fact in enumerate(facts) if fact[0] > 0]
     partitions = [Partition(tables[i], *facts[i]) for i in kept]
-    return Placed(splits, [numbers[i] for i in kept], partitions)
+    return Partitioning(splits, [boxes[i] for i in kept], partitions)
 
 
-def _borrowed(data: SpreadData, partitions: list[Partition], some: Numbers | None) -> list[list[Loan]]:
-    cluster, apart = data.cluster, data.frame.apart
+def _exchange_halos(
+    data: PartitionedData, partitions: list[Partition], some: Numbers | None
+) -> list[list[HaloExchange]]:
+    cluster, excluded = data.cluster, data.row_transform.held_out_excluded
     if len(partitions) == 1:
         return [[]]
-    n = data.n if apart else data.source.n
+    n = data.n if excluded else data.source.n
     k = neighbors_needed(data.options["max_neighbors"], data.dimension, n)
-    reaches = [cluster.submit(_reach, p.table, k, some, apart) for p in partitions]
-    bounds = cluster.gather(cluster.each(_bounds, reaches))
-    found: list[tuple[int, int, Future[Any]]] = []
+    regions = [cluster.submit(_halo_region, p.table, k, some, excluded) for p in partitions]
+    bounds = cluster.gather(cluster.each(_bounds, regions))
+    found: list[tuple[int, int, Future[NDArray[np.intp]]]] = []
     for i, (low, high) in enumerate(bounds):
         for j, other in enumerate(partitions):
             if i != j and (low <= other.high).all() and (high >= other.low).all():
-                found.append((i, j, cluster.submit(_lent, other.table, reaches[i], k, apart)))
+                found.append((i, j, cluster.submit(_halo_rows, other.table, regions[i], k, excluded)))
     sizes = cluster.gather(
         [cluster.submit(_lengths, [one[2] for one in found if one[0] == i]) for i in range(len(partitions))]
     )
-    loans: list[list[Loan]] = [[] for _ in partitions]
+    exchanges: list[list[HaloExchange]] = [[] for _ in partitions]
     for (i, j, positions), size in zip(found, itertools.chain.from_iterable(sizes), strict=True):
         if size:
             table = cluster.submit(take, partitions[j].table, positions)
-            loans[i].append(Loan(j, positions, table))
-    return loans
+            exchanges[i].append(HaloExchange(j, positions, table))
+    return exchanges
 
 
-def _sample(table: Table, first: int, frame: Frame, count: int) -> Array:
-    step = max(1, len(table["share"]) // count)
-    rows: Array = frame({name: column[::step] for name, column in table.items()}, first)["rows"]
+def _sample(table: Table, first: int, row_transform: RowTransform, count: int) -> Array:
+    step = max(1, len(table["sample_weight"]) // count)
+    rows: Array = row_transform({name: column[::step] for name, column in table.items()}, first)["rows"]
     return rows
 
 
-def _pieces(table: Table, first: int, frame: Frame, splits: Splits) -> list[Table]:
-    placed = frame(table, first)
-    home = splits.home(placed["rows"])
-    return [take(placed, home == p) for p in range(splits.count)]
+def _pieces(table: Table, first: int, row_transform: RowTransform, splits: Splits) -> list[Table]:
+    transformed = row_transform(table, first)
+    box = splits.box_of(transformed["rows"])
+    return [take(transformed, box == p) for p in range(splits.count)]
 
 
-def _joined(pieces: list[Table]) -> Table:
-    return stacked(pieces)  # pieces come in the order of numbers
+def _stack_pieces(pieces: list[Table]) -> Table:
+    return stack(pieces)  # pieces come in the order of numbers
 
 
 def _in_axes(table: Table, axes: Array) -> Table:
@@ -242,47 +249,49 @@ def _in_axes(table: Table, axes: Array) -> Table:
 
 
 def _facts(table: Table) -> tuple[int, int, Array, Array]:
+    """Return the numbers and bounds of a :class:`Partition`."""
     rows = table["rows"]
     if not len(rows):
         return 0, 0, np.zeros(0), np.zeros(0)
-    return len(rows), int(np.count_nonzero(~table["held"])), rows.min(axis=0), rows.max(axis=0)
+    return len(rows), int(np.count_nonzero(~table["held_out"])), rows.min(axis=0), rows.max(axis=0)
 
 
-def _reach(table: Table, k: int, some: Numbers | None, apart: bool) -> Reach:
+def _halo_region(table: Table, k: int, some: Numbers | None, held_out_excluded: bool) -> HaloRegion:
     rows = table["rows"]
     centers = rows if some is None else rows[np.isin(table["number"], some)]
-    return reach_of(rows[~table["held"]] if apart else rows, centers, k, CELL if some is None else 1)
+    known = rows[~table["held_out"]] if held_out_excluded else rows
+    return halo_region(known, centers, k, CELL if some is None else 1)
 
 
-def _bounds(reach: Reach) -> tuple[Array, Array]:
-    return reach.bounds
+def _bounds(region: HaloRegion) -> tuple[Array, Array]:
+    return region.bounds
 
 
 def _lengths(found: list[NDArray[np.intp]]) -> list[int]:
     return [len(positions) for positions in found]
 
 
-def _lent(table: Table, reach: Reach, k: int, apart: bool) -> NDArray[np.intp]:
-    if not apart:
-        return lent(table["rows"], reach, k)
-    rest = np.flatnonzero(~table["held"])
-    return rest[lent(table["rows"][rest], reach, k)]
+def _halo_rows(table: Table, region: HaloRegion, k: int, held_out_excluded: bool) -> NDArray[np.intp]:
+    if not held_out_excluded:
+        return halo_rows(table["rows"], region, k)
+    rest = np.flatnonzero(~table["held_out"])
+    return rest[halo_rows(table["rows"][rest], region, k)]
 
 
 @in_units.register
-def _(rows: SpreadRows, units: Units, settings: Settings) -> SpreadData:
-    frame = Frame(units, None, np.zeros(0, dtype=np.int64))
-    return SpreadData(rows, frame, data_options(units, settings))
+def _(rows: PartitionedRows, units: Units, settings: Settings) -> PartitionedData:
+    row_transform = RowTransform(units, None, np.zeros(0, dtype=np.int64))
+    return PartitionedData(rows, row_transform, data_options(units, settings))
 
 
 @extent_in.register
-def _(data: SpreadData) -> Extent:
-    return data.source.extent("rows", _rest_in, data.frame)
+def _(data: PartitionedData) -> Extent:
+    return data.source.extent("rows", _without_held_out, data.row_transform)
 
 
-def _rest_in(table: Table, first: int, frame: Frame) -> Table:
-    placed = frame(table, first)
-    return take(placed, ~placed["held"])
+def _without_held_out(table: Table, first: int, row_transform: RowTransform) -> Table:
+    transformed = row_transform(table, first)
+    return take(transformed, ~transformed["held_out"])
 
 
 def rank_to_number(ranks: Numbers, held_out: Numbers) -> Numbers:
@@ -293,61 +302,64 @@ def rank_to_number(ranks: Numbers, held_out: Numbers) -> Numbers:
 
 @trial_fits.register
 def _(
-    data: SpreadData,
+    data: PartitionedData,
     tried: Numbers,
     sizes: tuple[float, ...],
     ridges: tuple[float, ...],
     gradients: bool,
 ) -> TrialFits:
     cluster = data.cluster
-    numbers = rank_to_number(tried, data.frame.held_out)
-    scene = arranged(data, numbers)
+    numbers = rank_to_number(tried, data.row_transform.held_out)
+    layout = lay_out(data, numbers)
     fits = [
         cluster.submit(
-            _trial,
+            _pilot_fits,
             partition.table,
-            [loan.table for loan in loans],
+            [exchange.table for exchange in exchanges],
             numbers,
             (data.n, data.options),
             (sizes, ridges, gradients),
         )
-        for partition, loans in zip(scene.partitions, scene.loans, strict=True)
+        for partition, exchanges in zip(layout.partitions, layout.exchanges, strict=True)
     ]
     found = cluster.gather(cluster.each(_squares, fits))
     return TrialFits(
-        by_number(found, "squares"),
-        by_number(found, "share"),
-        lambda size, ridge: by_number(
+        merge_column(found, "squares"),
+        merge_column(found, "sample_weight"),
+        lambda size, ridge: merge_column(
             cluster.gather(cluster.each(_gradients, fits, size, ridge)), "gradients"
         ),
     )
 
 
-def by_number(tables: list[Table], name: str) -> Array:
-    """Put a column together, in the order of the numbers."""
-    together = stacked(tables)
+def merge_column(tables: list[Table], name: str) -> Array:
+    """Put a column of several tables together, in the order of the rows' numbers."""
+    together = stack(tables)
     column: Array = together[name][np.argsort(together["number"])]
     return column
 
 
-def _trial(
+PilotFits = tuple[Table, Callable[[int, int], Array]]
+
+
+def _pilot_fits(
     table: Table,
-    borrowed: list[Table],
+    halo: list[Table],
     numbers: Numbers,
-    about: tuple[int, dict[str, Any]],
-    what: tuple[Any, ...],
-) -> tuple[Table, Callable[[int, int], Array]]:
-    mine = take(table, ~table["held"])
-    together, _ = in_order([mine, *borrowed])
-    own = mine["number"][np.isin(mine["number"], numbers)]
-    at = np.searchsorted(together["number"], own)
-    fits = trial_fits(local_data(together, *about), at, *what)
-    return {"number": own, "squares": fits.squares, "share": fits.share}, fits.gradients
+    n_total_and_options: tuple[int, DataOptions],
+    grid: tuple[tuple[float, ...], tuple[float, ...], bool],
+) -> PilotFits:
+    rest = take(table, ~table["held_out"])
+    together = merge_sorted([rest, *halo])
+    targets = rest["number"][np.isin(rest["number"], numbers)]
+    at = np.searchsorted(together["number"], targets)
+    fits = trial_fits(local_data(together, *n_total_and_options), at, *grid)
+    return {"number": targets, "squares": fits.squares, "sample_weight": fits.share}, fits.gradients
 
 
-def _squares(fits: tuple[Table, Any]) -> Table:
+def _squares(fits: PilotFits) -> Table:
     return fits[0]
 
 
-def _gradients(fits: tuple[Table, Any], size: int, ridge: int) -> Table:
+def _gradients(fits: PilotFits, size: int, ridge: int) -> Table:
     return {"number": fits[0]["number"], "gradients": fits[1](size, ridge)}

@@ -1,14 +1,13 @@
-"""Queries on a cluster: each goes to the partition it lies in, and what else it needs comes there.
+"""Queries on a cluster: each one is answered in the partition it lies in, with the halo that it needs.
 
-The graph is lazy. For each block of queries and each partition there are three tasks: how far its queries
-reach, what it lends to queries at home elsewhere, and their fits.
+The graph is lazy. For each block of queries and each partition there are three tasks: the region that its
+queries need, its rows in the regions of the other partitions, and the fits at its queries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed, delayed
@@ -16,147 +15,165 @@ from numpy.typing import NDArray
 
 from localegop._engine.gradient_field import GradientField
 from localegop._predict.model import Aftermath, Model
-from localegop.distributed.backend import LearnedField
-from localegop.distributed.halo import Reach, lent, neighbors_needed, reach_of
-from localegop.distributed.partitions import local_data
+from localegop.distributed.backend import LearnedField, learned_parts, without_data
+from localegop.distributed.halo import HaloRegion, halo_region, halo_rows, neighbors_needed
+from localegop.distributed.partitions import DataOptions, local_data
 from localegop.distributed.splitting import Splits
-from localegop.distributed.tables import Table, in_order, take
+from localegop.distributed.tables import Table, merge_sorted, take
 from localegop.results import LocalFits, Neighbors, joined, reordered
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Head:
-    """What queries have to know of a fit: the model without data, and how data are looked at."""
+class QueryContext:
+    """What queries have to know of a fit: the model without data, and the options of its data."""
 
     model: Model
-    options: dict[str, Any]
+    options: DataOptions
     n: int
-    boxes: tuple[int, ...]  # numbers of the boxes of the splits that have rows
+    boxes: tuple[int, ...]  # of the splits, one for each partition
+
+    @classmethod
+    def of(cls, model: Model) -> QueryContext:
+        """Context of a model that was fitted on a cluster."""
+        data, field = learned_parts(model)
+        return cls(without_data(model), data.options, data.n, tuple(field.boxes))
 
     @property
-    def needed(self) -> int:
+    def neighbors_needed(self) -> int:
         """How many of the nearest rows a query needs."""
         return neighbors_needed(self.options["max_neighbors"], self.model.units.transform.shape[1], self.n)
 
 
 @dataclass(frozen=True)
-class What:
-    """What to find out: values, with ``spread`` their noise, with ``full`` everything."""
+class Requested:
+    """What is asked for: predictions, with ``with_uncertainty`` their noise, with ``full`` everything."""
 
-    spread: bool = False
+    with_uncertainty: bool = False
     full: bool = False
     trace: bool = False
 
     def columns(self, steps: int) -> list[str]:
-        """Columns that are needed for that."""
-        names = ["number", "rows", "labels", "share", *(f"gradients_{t}" for t in range(steps))]
-        if self.spread or self.full:
-            names += ["after_residuals", "after_noise", "after_gradients"]
+        """Columns of the partitions' tables that are needed."""
+        names = ["number", "rows", "labels", "sample_weight", *(f"gradients_{t}" for t in range(steps))]
+        if self.with_uncertainty or self.full:
+            names += ["loo_residuals", "loo_noise", "loo_gradients"]
         return names + [f"errors_{t}" for t in range(steps) if self.trace]
 
 
 @dataclass(frozen=True)
-class Routed:
-    """A block of queries in the units of the recursion, and the partition of each."""
+class RoutedQueries:
+    """A block of queries, the same in the units of the recursion, and the partition of each."""
 
     X: Array
     centers: Array
-    home: NDArray[np.int64]
+    partition: NDArray[np.int64]
 
 
-def lazy_fits(block: Delayed, head: Head, field: LearnedField, what: What) -> Delayed:
+def lazy_fits(block: Delayed, context: QueryContext, field: LearnedField, requested: Requested) -> Delayed:
     """Local fits at a block of queries."""
-    head = delayed(head)
-    routed = delayed(_routed, pure=False)(block, head, field.splits)
-    reaches = [delayed(_reach, pure=False)(routed, p, table, head) for p, table in enumerate(field.tables)]
-    lendings = []
+    context = delayed(context)
+    routed = delayed(_route, pure=False)(block, context, field.splits)
+    regions = [
+        delayed(_halo_region, pure=False)(routed, p, table, context) for p, table in enumerate(field.tables)
+    ]
+    halos = []
     if len(field.tables) > 1:
-        lendings = [
-            delayed(_lendings, pure=False)(table, reaches, q, head, what)
+        halos = [
+            delayed(_rows_for_others, pure=False)(table, regions, q, context, requested)
             for q, table in enumerate(field.tables)
         ]
     fits = [
-        delayed(_fits, pure=False)(routed, p, table, lendings, head, what)
+        delayed(_fit_in_partition, pure=False)(routed, p, table, halos, context, requested)
         for p, table in enumerate(field.tables)
     ]
-    return delayed(_together, pure=False)(routed, fits, head, what)
+    return delayed(_merge_fits, pure=False)(routed, fits)
 
 
-def _routed(X: Array, head: Head, splits: Splits) -> Routed:
-    centers = head.model.centers(X)
-    at = splits.home(centers)
-    # queries in a box without rows go to the first partition: it finds out who has their neighbors
-    home = np.zeros(splits.count, dtype=np.int64)
-    home[list(head.boxes)] = np.arange(len(head.boxes))
-    return Routed(X, centers, home[at])
+def _route(X: Array, context: QueryContext, splits: Splits) -> RoutedQueries:
+    centers = context.model.centers(X)
+    # queries in a box without rows go to the first partition, whose halo then has all of their neighbors
+    partition = np.zeros(splits.count, dtype=np.int64)
+    partition[list(context.boxes)] = np.arange(len(context.boxes))
+    return RoutedQueries(X, centers, partition[splits.box_of(centers)])
 
 
-def _reach(routed: Routed, p: int, table: Table, head: Head) -> Reach:
-    return reach_of(table["rows"], routed.centers[routed.home == p], head.needed)
+def _halo_region(routed: RoutedQueries, p: int, table: Table, context: QueryContext) -> HaloRegion:
+    centers = routed.centers[routed.partition == p]
+    return halo_region(table["rows"], centers, context.neighbors_needed)
 
 
-def _lendings(table: Table, reaches: Sequence[Reach], q: int, head: Head, what: What) -> list[Table | None]:
-    """Rows that partition q lends to each of the others."""
+def _rows_for_others(
+    table: Table, regions: Sequence[HaloRegion], q: int, context: QueryContext, requested: Requested
+) -> list[Table | None]:
+    """Rows of partition q in the region of each of the others."""
     found: list[Table | None] = []
-    for p, reach in enumerate(reaches):
-        positions = lent(table["rows"], reach, head.needed) if p != q else np.zeros(0, dtype=np.intp)
-        columns = what.columns(head.model.choice.step)
+    columns = requested.columns(context.model.choice.step)
+    for p, region in enumerate(regions):
+        positions = np.zeros(0, dtype=np.intp)
+        if p != q:
+            positions = halo_rows(table["rows"], region, context.neighbors_needed)
         found.append(take(table, positions, columns) if len(positions) else None)
     return found
 
 
-def _fits(
-    routed: Routed, p: int, table: Table, lendings: list[list[Table | None]], head: Head, what: What
+def _fit_in_partition(
+    routed: RoutedQueries,
+    p: int,
+    table: Table,
+    halos: list[list[Table | None]],
+    context: QueryContext,
+    requested: Requested,
 ) -> LocalFits | None:
-    here = routed.home == p
+    """Fits at the queries of partition p; None if it has none."""
+    here = routed.partition == p
     if not here.any():
         return None
-    columns = what.columns(head.model.choice.step)
-    borrowed = [part for lending in lendings if (part := lending[p]) is not None]
-    together, _ = in_order([take(table, slice(None), columns), *borrowed])
-    return _fits_in(together, routed.X[here], head, what)
-
-
-def _fits_in(table: Table, X: Array, head: Head, what: What) -> LocalFits:
-    model = placed_model(head, table)
-    fits = model.fits(
-        X, spread=what.spread, full=what.full, trace=what.trace, threads=head.options["threads"], verbose=0
+    columns = requested.columns(context.model.choice.step)
+    halo = [part for from_other in halos if (part := from_other[p]) is not None]
+    together = merge_sorted([take(table, slice(None), columns), *halo])
+    fits = attach_rows(context, together).fits(
+        routed.X[here],
+        spread=requested.with_uncertainty,
+        full=requested.full,
+        trace=requested.trace,
+        threads=context.options["threads"],
+        verbose=0,
     )
     return replace(fits, _neighbors_at=_neighbors_elsewhere)
 
 
-def placed_model(head: Head, table: Table) -> Model:
-    """Model that knows the rows of a table only."""
-    data, steps = local_data(table, head.n, head.options), head.model.choice.step
+def attach_rows(context: QueryContext, table: Table) -> Model:
+    """Model that knows only the rows of a table."""
+    data, steps = local_data(table, context.n, context.options), context.model.choice.step
     field = GradientField(
         data,
-        head.model.rules,
-        head.model.settings.ridges,
+        context.model.rules,
+        context.model.settings.ridges,
         [np.ascontiguousarray(table[f"gradients_{t}"]) for t in range(steps)],
         [table[f"errors_{t}"] for t in range(steps) if f"errors_{t}" in table],
     )
     after = None
-    if "after_noise" in table:
-        names = ("after_residuals", "after_noise", "after_gradients")
+    if "loo_noise" in table:
+        names = ("loo_residuals", "loo_noise", "loo_gradients")
         after = Aftermath(*(np.ascontiguousarray(table[name]) for name in names))
-    return replace(head.model, data=data, field=field, after=after)
+    return replace(context.model, data=data, field=field, after=after)
 
 
-def _together(routed: Routed, fits: list[LocalFits | None], head: Head, what: What) -> LocalFits | None:
-    """Fits in the order of the queries; None if there were none."""
+def _merge_fits(routed: RoutedQueries, fits: list[LocalFits | None]) -> LocalFits | None:
+    """Fits in the order of the queries; None if there are no queries."""
     found = [part for part in fits if part is not None]
     if not found:
         return None
     order = np.concatenate(
-        [np.flatnonzero(routed.home == p) for p, part in enumerate(fits) if part is not None]
+        [np.flatnonzero(routed.partition == p) for p, part in enumerate(fits) if part is not None]
     )
     return reordered(joined(found), np.argsort(order))
 
 
 def _neighbors_elsewhere(query: Array) -> Neighbors:
     raise ValueError(
-        "training rows stay on the cluster, so fits from there cannot name them: gather the model with "
-        "to_local(), whose localize(X).neighbors(i) can"
+        "neighbors(i) needs the training rows, which stay on the cluster: bring the model into this "
+        "process with to_local(), then call localize(X).neighbors(i)"
     )

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from localegop.distributed.inputs import BLOCK_BYTES, is_lazy, lazy, numbers
-from localegop.regressor import LocalEGOPRegressor
+from localegop.distributed.inputs import BLOCK_BYTES, is_lazy, lazy_blocks, to_numbers
 from localegop.results import LocalFits
 
 Array = NDArray[np.float64]
+
+
+class Presenter(Protocol):
+    """Turns the fits of models into answers as the user gets them: a plain estimator, even without data."""
+
+    n_features_in_: int
+    output_names_: tuple[str, ...]
+    _flat_output: bool
+
+    def _presented(self, parts: list[LocalFits]) -> LocalFits: ...
+
+    def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array: ...
+
+
+class Predictor(Presenter, Protocol):
+    """Makes the fits as well: a plain estimator with its data."""
+
+    n_jobs: int | None
+    verbose: int
+
+    def _raw_fits(
+        self, X: Array, *, spread: bool = False, full: bool = False, trace: bool = False
+    ) -> list[LocalFits]: ...
 
 
 @dataclass(frozen=True)
@@ -25,7 +48,7 @@ class Queries:
     blocks: list[Delayed]
     lengths: list[float]
     frame: Any
-    raw: list[Any]
+    raw: list[Delayed]
 
     def array(self, parts: list[Delayed], tail: tuple[int, ...]) -> da.Array:
         """Array of the parts, each (q, *tail)."""
@@ -35,28 +58,30 @@ class Queries:
         ]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
-    def like_given(self, parts: list[Delayed], names: tuple[str, ...], flat: bool) -> Any:
+    def like_input(self, parts: list[Delayed], names: tuple[str, ...], flat: bool) -> Any:
         """Array, or series or dataframe with the index of the queries, of parts (q,) or (q, K)."""
         if self.frame is None:
             return self.array(parts, () if flat else (len(names),))
         import dask.dataframe as dd
 
         frames = [
-            delayed(_framed)(part, block, names, flat) for part, block in zip(parts, self.raw, strict=True)
+            delayed(_to_frame)(part, block, names, flat)
+            for part, block in zip(parts, self.raw, strict=True)
         ]
-        meta = _framed(np.zeros((0,) if flat else (0, len(names))), self.frame._meta.iloc[:0], names, flat)
+        nothing = np.zeros((0,) if flat else (0, len(names)))
+        meta = _to_frame(nothing, self.frame._meta.iloc[:0], names, flat)
         return dd.from_delayed(frames, meta=meta, divisions=self.frame.divisions, verify_meta=False)
 
 
-def queries_of(X: Any, width: int, names: Any) -> Queries:
-    """Blocks of queries with so many features of these names."""
+def read_queries(X: Any, width: int, names: Iterable[str] | None) -> Queries:
+    """Check queries: blocks of rows with so many features, of these names if X has any."""
     columns, frame = getattr(X, "columns", None), None
     if names is not None and columns is not None and list(columns) != list(names):
         raise ValueError(
             f"X must have the columns of fit, {list(names)}, in that order, but has {list(columns)}"
         )
     if is_lazy(X):
-        raw, _ = lazy(X, "X")
+        raw, _ = lazy_blocks(X, "X")
         lengths = [np.nan] * len(raw)
         if isinstance(X, da.Array):
             lengths = list(X.chunks[0])
@@ -67,23 +92,26 @@ def queries_of(X: Any, width: int, names: Any) -> Queries:
         size = max(1, int(BLOCK_BYTES / max(array[:1].nbytes, 1)))
         cuts = [array[i : i + size] for i in range(0, max(len(array), 1), size)]
         raw, lengths = [delayed(cut) for cut in cuts], [float(len(cut)) for cut in cuts]
-    blocks = [delayed(_checked, pure=False)(block, width, i) for i, block in enumerate(raw)]
+    blocks = [delayed(_check_block, pure=False)(block, width, i) for i, block in enumerate(raw)]
     return Queries(blocks, lengths, frame, raw)
 
 
-def _checked(block: Any, width: int, chunk: int) -> Array:
-    X = numbers(block, "X", f"chunk {chunk}")
+def _check_block(block: ArrayLike, width: int, chunk: int) -> Array:
+    X = to_numbers(block, "X", f"chunk {chunk}")
     if X.ndim != 2 or X.shape[1] != width:
         raise ValueError(
             f"X must have rows of {width} features, as in fit, but chunk {chunk} has shape {X.shape}"
         )
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
-        raise ValueError(f"X contains NaN or infinity in chunk {chunk}, first in its row {bad[0]}")
+        raise ValueError(
+            f"X contains NaN or infinity in chunk {chunk}, first in row {bad[0]} of the chunk: fill in or "
+            "leave out such rows"
+        )
     return np.ascontiguousarray(X)
 
 
-def _framed(values: Array, block: Any, names: tuple[str, ...], flat: bool) -> Any:
+def _to_frame(values: Array, block: Any, names: tuple[str, ...], flat: bool) -> Any:
     import pandas as pd
 
     if flat:
@@ -93,54 +121,60 @@ def _framed(values: Array, block: Any, names: tuple[str, ...], flat: bool) -> An
 
 @dataclass(frozen=True)
 class Answers:
-    """Local fits at blocks of queries, and the estimator; without data, if these are on a cluster."""
+    """Lazy local fits at blocks of queries, and the estimator that presents them."""
 
-    asked: Queries
+    queries: Queries
     fits: list[Delayed]
-    shell: LocalEGOPRegressor
+    presenter: Presenter
 
     @property
-    def _outputs(self) -> tuple[int, ...]:
-        return () if self.shell._flat_output else (len(self.shell.output_names_),)
+    def _tail(self) -> tuple[int, ...]:
+        """Shape of the answer to one query."""
+        return () if self.presenter._flat_output else (len(self.presenter.output_names_),)
 
     def predicted(self, return_std: bool) -> Any:
         """Predictions, and standard errors if they are asked for."""
         found = [
-            self.asked.like_given(
-                [delayed(_values)(part, name, self._outputs) for part in self.fits],
-                self.shell.output_names_,
-                self.shell._flat_output,
+            self.queries.like_input(
+                [delayed(_values)(part, name, self._tail) for part in self.fits],
+                self.presenter.output_names_,
+                self.presenter._flat_output,
             )
             for name in ("value", "std")[: 1 + return_std]
         ]
         return tuple(found) if return_std else found[0]
 
-    def intervals(self, coverage: Any, multipliers: list[Any]) -> da.Array:
+    def intervals(self, coverage: ArrayLike, multipliers: Sequence[Array | Delayed]) -> da.Array:
         """Intervals, from the multipliers of each model."""
-        tail = (*self._outputs, 2) if np.ndim(coverage) == 0 else (*self._outputs, len(coverage), 2)
-        shell = delayed(self.shell)
-        parts = [delayed(_intervals)(shell, part, coverage, multipliers, tail) for part in self.fits]
-        return self.asked.array(parts, tail)
+        levels = np.shape(coverage)
+        tail = (*self._tail, *levels, 2)
+        presenter = delayed(self.presenter)
+        parts = [delayed(_intervals)(presenter, part, coverage, multipliers, tail) for part in self.fits]
+        return self.queries.array(parts, tail)
 
 
-def mapped(model: LocalEGOPRegressor, X: Any, **what: bool) -> Answers:
-    """Answers of a plain estimator, which goes to where the blocks of queries are."""
-    asked = queries_of(X, model.n_features_in_, getattr(model, "feature_names_in_", None))
+P = TypeVar("P", bound=Predictor)
+
+
+def mapped(model: P, X: Any, **requested: bool) -> Answers:
+    """Answers of an estimator in this process, which is sent to where the blocks of queries are."""
+    queries = read_queries(X, model.n_features_in_, getattr(model, "feature_names_in_", None))
     sent = copy(model)
     sent.n_jobs = 1 if model.n_jobs is None else model.n_jobs  # workers run several tasks at a time
     sent.verbose = 0
     everything = delayed(sent)
-    return Answers(asked, [delayed(_fits)(everything, block, what) for block in asked.blocks], model)
+    fits = [delayed(_fits)(everything, block, requested) for block in queries.blocks]
+    return Answers(queries, fits, model)
 
 
-def _fits(model: LocalEGOPRegressor, X: Array, what: dict[str, bool]) -> LocalFits | None:
-    return model._presented(model._raw_fits(X, **what)) if len(X) else None
+def _fits(model: Predictor, X: Array, requested: dict[str, bool]) -> LocalFits | None:
+    return model._presented(model._raw_fits(X, **requested)) if len(X) else None
 
 
-def presented(shell: LocalEGOPRegressor, fits: list[LocalFits | None]) -> LocalFits | None:
+def present(presenter: Presenter, fits: list[LocalFits | None]) -> LocalFits | None:
     """Fits of all models as the user gets them; None if the block has no queries."""
     found = [part for part in fits if part is not None]
-    return shell._presented(found) if found else None
+    return presenter._presented(found) if found else None
 
 
 def _values(fits: LocalFits | None, name: str, tail: tuple[int, ...]) -> Array:
@@ -148,10 +182,10 @@ def _values(fits: LocalFits | None, name: str, tail: tuple[int, ...]) -> Array:
 
 
 def _intervals(
-    shell: LocalEGOPRegressor,
+    presenter: Presenter,
     fits: LocalFits | None,
-    coverage: Any,
+    coverage: ArrayLike,
     multipliers: list[Array],
     tail: tuple[int, ...],
 ) -> Array:
-    return np.zeros((0, *tail)) if fits is None else shell._interval(fits, coverage, multipliers)
+    return np.zeros((0, *tail)) if fits is None else presenter._interval(fits, coverage, multipliers)

@@ -1,45 +1,49 @@
-"""Rows from every source to every partition, without a task for each pair where there are many.
+"""Moving rows from every source to every partition, without a task for each pair where there are many.
 
-Sources and partitions are then taken in groups, about as many as there are in each: pieces first go from
-sources to groups of partitions, are put together for each pair of groups, and go on to the partitions.
+With many partitions, sources and partitions are divided into about as many groups as a group has members.
+Pieces first go from sources to groups of partitions, are put together for each pair of groups, and then go
+on to the single partitions.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from distributed import Future
+from numpy.typing import NDArray
 
 from localegop.distributed.cluster import Cluster
-from localegop.distributed.tables import Table, stacked
+from localegop.distributed.tables import Table, stack
 
-DIRECT = 32  # partitions up to which each pair has a task of its own
+DIRECT = 32  # up to so many partitions, each pair of source and partition has its own task
 
 
-def shuffled(cluster: Cluster, pieces: list[Future[Any]], count: int) -> list[list[Future[Table]]]:
-    """Tables for each partition, in the order of sources; a source has a list of pieces by partition."""
+def shuffle(cluster: Cluster, pieces: list[Future[list[Table]]], count: int) -> list[list[Future[Table]]]:
+    """Send pieces to ``count`` partitions; each source has a list with one piece for each partition.
+
+    Returns the tables of each partition, in the order of the sources.
+    """
     if count <= DIRECT:
         return [[cluster.submit(_piece, piece, p) for piece in pieces] for p in range(count)]
-    sources, targets = _groups(len(pieces)), _groups(count)
+    source_groups, partition_groups = _groups(len(pieces)), _groups(count)
     found: list[list[Future[Table]]] = [[] for _ in range(count)]
-    for group in sources:
-        for target in targets:
-            first, last = int(target[0]), int(target[-1]) + 1
-            some = [cluster.submit(_slice, pieces[r], first, last) for r in group]
-            merged = cluster.submit(_merged, some)
-            for p in target:
+    for sources in source_groups:
+        for partitions in partition_groups:
+            first, last = int(partitions[0]), int(partitions[-1]) + 1
+            some = [cluster.submit(_slice, pieces[r], first, last) for r in sources]
+            merged = cluster.submit(_merge, some)
+            for p in partitions:
                 found[p].append(cluster.submit(_piece, merged, int(p) - first))
     return found
 
 
 def shuffle_tasks(count: int) -> float:
-    """Tasks of a shuffle, with as many sources as partitions."""
+    """Approximate number of tasks of a shuffle, with as many sources as partitions."""
     return float(count**2) if count <= DIRECT else 2.0 * count**1.5 + 2.0 * count
 
 
-def _groups(count: int) -> list[Any]:
+def _groups(count: int) -> list[NDArray[np.intp]]:
     return np.array_split(np.arange(count), math.isqrt(count - 1) + 1) if count > 1 else [np.arange(count)]
 
 
@@ -51,5 +55,5 @@ def _slice(pieces: list[Table], first: int, last: int) -> list[Table]:
     return pieces[first:last]
 
 
-def _merged(parts: list[list[Table]]) -> list[Table]:
-    return [stacked(list(same)) for same in zip(*parts, strict=True)]
+def _merge(parts: list[list[Table]]) -> list[Table]:
+    return [stack(list(same)) for same in zip(*parts, strict=True)]

@@ -1,7 +1,7 @@
-"""Distinct rows on the cluster, sorted as one process would: :class:`.rows.DistinctRows` in parts.
+"""Distinct rows on the cluster, sorted as one process would: :class:`.rows.DistinctRows` in ranges.
 
-Rows are ranged between splitters drawn from a sample, and each range is sorted and freed of repeats by
-itself; counting then gives every row the number it has among all.
+Splitters drawn from a sample divide the rows into ranges. In each range rows are sorted and repeated ones
+merged; counting then gives every row its number among all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from distributed import Future
@@ -19,23 +19,28 @@ from localegop._data.rows import distinct_rows
 from localegop._data.sums import Extent, extent_of
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
-from localegop.distributed.shuffling import shuffled
+from localegop.distributed.shuffling import shuffle
 from localegop.distributed.splitting import SAMPLE
-from localegop.distributed.tables import Table, stacked, take
+from localegop.distributed.tables import Table, stack, take
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SpreadRows:
-    """Distinct rows in ranges: tables of X, y and share; ``given`` tells where the rows as given went."""
+class PartitionedRows:
+    """Distinct rows in ranges: tables of X, y and sample_weight.
+
+    The tables of ``inputs`` say where the rows of the input went: ``input_row`` became the row at
+    ``position`` of the range and brought ``weight_fraction`` of its weight.
+    """
 
     cluster: Cluster
-    parts: list[Future[Table]]
-    given: list[Future[Table]]
-    first: list[int]  # number of the first row of each part
+    ranges: list[Future[Table]]
+    inputs: list[Future[Table]]
+    first: list[int]  # number of the first row of each range
     n: int
-    n_given: int
+    n_input: int
     dimension: int
     outputs: int
     n_partitions: int
@@ -52,43 +57,43 @@ class SpreadRows:
 
     @property
     def position(self) -> NDArray[np.intp]:
-        """Rows as given stay on the cluster."""
+        """Empty: what became of the input rows stays on the cluster."""
         return np.zeros(0, dtype=np.intp)
 
     @property
     def part(self) -> Array:
-        """Likewise."""
+        """Empty, for the same reason."""
         return np.zeros(0)
 
-    def extent(self, name: str, prepare: Callable[..., Table] | None = None, *arguments: Any) -> Extent:
-        """Extent of a column, after some preparation of the table (given its first number)."""
+    def extent(self, name: str, prepare: Callable[..., Table] | None = None, *arguments: object) -> Extent:
+        """Extent of a column of ``prepare(table, first, *arguments)``, or of the tables themselves."""
         return extent_of(
             lambda function: self.cluster.gather(
                 [
-                    self.cluster.submit(_applied, part, first, name, function, prepare, arguments)
-                    for part, first in zip(self.parts, self.first, strict=True)
+                    self.cluster.submit(_apply, table, first, name, function, prepare, arguments)
+                    for table, first in zip(self.ranges, self.first, strict=True)
                 ]
             )
         )
 
 
-def spread_rows(cluster: Cluster, blocks: Blocks, n_partitions: int, output: int | None) -> SpreadRows:
-    """Sort and merge rows, with one output only if it is given."""
+def sort_rows(cluster: Cluster, blocks: Blocks, n_partitions: int, output: int | None) -> PartitionedRows:
+    """Sort rows and merge repeated ones; with ``output``, rows of that single output."""
     tables = blocks.tables
     each = max(1, SAMPLE // len(tables))
     samples = cluster.each(_sample, tables, output, each)
     splitters = cluster.submit(_splitters, samples, n_partitions)
-    pieces = [cluster.submit(_ranged, table, output, splitters, n_partitions) for table in tables]
-    ranges = cluster.each(_merged, shuffled(cluster, pieces, n_partitions))
-    facts = cluster.gather(cluster.each(_facts, ranges))
-    kept = [r for r in range(n_partitions) if facts[r][0]]
-    counts = [facts[r][0] for r in kept]
-    if sum(counts) < 2 and sum(facts[r][1] for r in kept) < 2:
+    pieces = [cluster.submit(_split_by_range, table, output, splitters, n_partitions) for table in tables]
+    ranges = cluster.each(_merge_repeats, shuffle(cluster, pieces, n_partitions))
+    sizes = cluster.gather(cluster.each(_sizes, ranges))
+    kept = [r for r in range(n_partitions) if sizes[r][0]]
+    counts = [sizes[r][0] for r in kept]
+    if sum(counts) < 2 and sum(sizes[r][1] for r in kept) < 2:
         raise ValueError(
-            f"{sum(counts)} rows of positive weight and without missing values are left, but at least 2 "
-            "are needed"
+            "at least 2 rows of positive weight and without missing values are needed, but there are "
+            f"{sum(counts)}"
         )
-    return SpreadRows(
+    return PartitionedRows(
         cluster,
         [cluster.submit(_piece, ranges[r], 0) for r in kept],
         [cluster.submit(_piece, ranges[r], 1) for r in kept],
@@ -101,28 +106,33 @@ def spread_rows(cluster: Cluster, blocks: Blocks, n_partitions: int, output: int
     )
 
 
-def _applied(
-    table: Table, first: int, name: str, function: Any, prepare: Any, arguments: tuple[Any, ...]
-) -> Any:
+def _apply(
+    table: Table,
+    first: int,
+    name: str,
+    function: Callable[[Array, Array], T],
+    prepare: Callable[..., Table] | None,
+    arguments: tuple[object, ...],
+) -> T:
     if prepare is not None:
         table = prepare(table, first, *arguments)
-    return function(table[name], table["share"])
+    return function(table[name], table["sample_weight"])
 
 
-def _piece(pieces: Any, which: int) -> Any:
+def _piece(pieces: tuple[Table, Table], which: int) -> Table:
     return pieces[which]
 
 
-def _both(table: Table, output: int | None) -> tuple[Table, Array]:
-    """Rows of positive weight, and X and y side by side."""
-    table = take(table, table["weight"] > 0.0)
+def _select(table: Table, output: int | None) -> tuple[Table, Array]:
+    """Select rows of positive weight; the second are X and y side by side."""
+    table = take(table, table["sample_weight"] > 0.0)
     if output is not None:
         table["y"] = table["y"][:, output : output + 1]
     return table, np.hstack([table["X"], table["y"]]) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def _sample(table: Table, output: int | None, count: int) -> Array:
-    both = _both(table, output)[1]
+    both = _select(table, output)[1]
     return both[:: max(1, len(both) // count)]
 
 
@@ -132,24 +142,24 @@ def _splitters(samples: list[Array], count: int) -> Array:
     return rows[at[at > 0]]
 
 
-def _ranged(table: Table, output: int | None, splitters: Array, count: int) -> list[Table]:
-    """Rows of each range; a splitter is the first row of its range."""
-    table, both = _both(table, output)
+def _split_by_range(table: Table, output: int | None, splitters: Array, count: int) -> list[Table]:
+    """Divide rows by range; a splitter is the first row of its range."""
+    table, both = _select(table, output)
     keys = np.vstack([splitters, both])
     is_row = np.arange(len(keys)) >= len(splitters)
     order = np.lexsort((is_row, *keys.T[::-1]))
     passed = np.empty(len(keys), dtype=np.int64)
     passed[order] = np.cumsum(~is_row[order])
-    home = passed[len(splitters) :]
-    return [take(table, home == r) for r in range(count)]
+    range_of = passed[len(splitters) :]
+    return [take(table, range_of == r) for r in range(count)]
 
 
-def _merged(pieces: list[Table]) -> tuple[Table, Table]:
-    table = stacked(pieces)
-    rows = distinct_rows(table["X"], table["y"], table["weight"])
-    given = {"given": table["given"], "at": rows.position, "part": rows.part}
-    return {"X": rows.X, "y": rows.y, "share": rows.share}, given
+def _merge_repeats(pieces: list[Table]) -> tuple[Table, Table]:
+    table = stack(pieces)
+    rows = distinct_rows(table["X"], table["y"], table["sample_weight"])
+    inputs = {"input_row": table["input_row"], "position": rows.position, "weight_fraction": rows.part}
+    return {"X": rows.X, "y": rows.y, "sample_weight": rows.share}, inputs
 
 
-def _facts(merged: tuple[Table, Table]) -> tuple[int, float]:
-    return len(merged[0]["share"]), float(merged[0]["share"].sum())
+def _sizes(merged: tuple[Table, Table]) -> tuple[int, float]:
+    return len(merged[0]["sample_weight"]), float(merged[0]["sample_weight"].sum())

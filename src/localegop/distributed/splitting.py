@@ -1,4 +1,4 @@
-"""Balanced splits of space: each row belongs to one of several boxes with about as many rows each."""
+"""Balanced splits of space: every row belongs to one of several boxes, which hold about equally many."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 SAMPLE = 20_000  # rows that splits are computed from
+ROWS = 50_000  # rows of a partition, unless the user asks for a number of partitions,
+MOST = 1000  # or that would give more partitions than this: each one takes many tasks
+
+
+def partition_count(n: int, threads: int, max_neighbors: int | None, wanted: int | None) -> int:
+    """Choose the number of partitions: as wanted, but none with fewer rows than a center looks at."""
+    if max_neighbors is None or max_neighbors >= n:
+        return 1
+    count = wanted if wanted is not None else max(threads, min(-(-n // ROWS), MOST))
+    return max(1, min(count, n // max_neighbors))
 
 
 @dataclass(frozen=True)
 class Splits:
-    """A tree of splits: left of node i lie the rows with entry ``axis[i]`` of at most ``threshold[i]``.
+    """A tree of splits: left of node i lie the rows whose entry ``axis[i]`` is at most ``threshold[i]``.
 
-    Children of zero or more are nodes; a child of -1 - p is partition p.
+    A child of zero or more is a node; a child of -1 - b is box b.
     """
 
     axis: NDArray[np.int64]
@@ -24,8 +34,8 @@ class Splits:
     children: NDArray[np.int64]
     count: int
 
-    def home(self, rows: Array) -> NDArray[np.int64]:
-        """Tell the partition of each row."""
+    def box_of(self, rows: Array) -> NDArray[np.int64]:
+        """Find the box that each row lies in."""
         found = np.zeros(len(rows), dtype=np.int64)
         waiting = [(0, np.arange(len(rows)))] if len(self.axis) else []
         while waiting:
@@ -39,7 +49,7 @@ class Splits:
         return found
 
 
-def splits_of(samples: list[Array], count: int) -> Splits:
+def split_space(samples: list[Array], count: int) -> Splits:
     """Split space into ``count`` boxes, each time along the axis in which the sample is widest."""
     nodes: list[tuple[int, float, list[int]]] = []
     leaves = iter(range(count))

@@ -11,23 +11,19 @@ from numpy.typing import NDArray
 Table = dict[str, NDArray[Any]]
 
 
-def length(table: Table) -> int:
-    """Count the rows."""
-    return len(next(iter(table.values())))
-
-
-def take(table: Table, rows: Any, names: Iterable[str] | None = None) -> Table:
+def take(
+    table: Table, rows: slice | NDArray[np.bool_] | NDArray[np.intp], names: Iterable[str] | None = None
+) -> Table:
     """Take some rows, of some columns."""
     return {name: table[name][rows] for name in (table if names is None else names)}
 
 
-def stacked(tables: Sequence[Table]) -> Table:
+def stack(tables: Sequence[Table]) -> Table:
     """Put tables one below the other."""
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
-def in_order(tables: Sequence[Table]) -> tuple[Table, NDArray[np.intp]]:
-    """Tables one below the other, sorted by ``number``, and where each row was before."""
-    together = stacked(tables)
-    order = np.argsort(together["number"], kind="stable")
-    return take(together, order), order
+def merge_sorted(tables: Sequence[Table]) -> Table:
+    """Put tables one below the other and sort the rows by ``number``."""
+    together = stack(tables)
+    return take(together, np.argsort(together["number"], kind="stable"))

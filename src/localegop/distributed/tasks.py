@@ -1,18 +1,16 @@
-"""What a worker stands on when it learns: the rows of its partition with those borrowed.
+"""Bodies of the tasks that learn: each works on the rows of one partition and those of its halo.
 
-Every function here is the body of a task. The work itself is that of one process, at some of the points.
+The work itself is that of a fit in one process, done at some of the points: the targets.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.gradient_field import FieldLearner, GradientField
-from localegop._engine.local_data import Lists
 from localegop._engine.recursion import Recursion, Rules, Stage, isotropic
 from localegop._fit.plan import aftermath, noise_around, refined_gradients
 from localegop._predict.model import Model
@@ -21,124 +19,163 @@ from localegop._progress import SILENT
 from localegop._selection.holdout import Measure, at_some
 from localegop._selection.isotropic_baseline import errors_of_guests
 from localegop._selection.search_grid import Fold, Menu, fold_of, held_out_errors
-from localegop.distributed.packed_lists import PackedLists, packed, packed_lists
-from localegop.distributed.partitions import Numbers, local_data
-from localegop.distributed.tables import Table, in_order, take
+from localegop.distributed.packed_lists import PackedLists, find_and_pack, pack
+from localegop.distributed.partitions import DataOptions, Numbers, local_data
+from localegop.distributed.tables import Table, merge_sorted, take
 
 Array = NDArray[np.float64]
 Ridges = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Rows to learn from, sorted by number, with points to learn at and points held out."""
+class PartitionData:
+    """Rows to learn from, sorted by number, with points to learn at and held-out points."""
 
     fold: Fold
     number: Numbers  # of the rows to learn from
-    order: NDArray[np.intp]  # sorts own rows, followed by borrowed ones, by number
-    kept: list[NDArray[np.intp]]  # rows of each loan that are looked at
-    guests: Table  # number and share of the points held out
+    order: NDArray[np.intp]  # sorts the rows of the targets, followed by those of the halo, by number
+    halo_used: list[NDArray[np.intp]]  # of the rows of each exchange, those that are looked at
+    held_out: Table  # number and sample_weight of the held-out points
 
     def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
         data, lists = self.fold.data, self.fold.candidates
         rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.share.nbytes)
         return rows + self.number.nbytes + self.order.nbytes + (0 if lists is None else lists.__sizeof__())
 
-    def whole(self, own: Array, borrowed: list[Array]) -> Array:
-        """Values at all rows from those at own rows and those that came along with the borrowed."""
-        return np.ascontiguousarray(np.concatenate([own, *borrowed])[self.order])
+    def at_all_rows(self, at_targets: Array, at_halo: list[Array]) -> Array:
+        """Values at all rows, from those at the targets and those at the rows of each exchange."""
+        return np.ascontiguousarray(np.concatenate([at_targets, *at_halo])[self.order])
 
     @property
-    def own_number(self) -> Numbers:
+    def targets(self) -> NDArray[np.intp]:
+        """Positions of the points to learn at."""
+        return self.fold.own
+
+    @property
+    def target_number(self) -> Numbers:
         """Numbers of the points to learn at."""
-        return self.number[self.fold.own]
+        return self.number[self.targets]
 
     def learner(self, rules: Rules, ridges: Ridges) -> FieldLearner:
-        """Learner at the points of this partition."""
+        """Learner at the targets."""
         field = GradientField(self.fold.data, rules, ridges)
-        return FieldLearner(field, self.fold.own, self.fold.candidates, SILENT)
+        return FieldLearner(field, self.targets, self.fold.candidates, SILENT)
 
     def field(
-        self, rules: Rules, ridges: Ridges, own: list[Table], borrowed: list[list[Array]]
+        self, rules: Rules, ridges: Ridges, at_targets: list[Table], at_halo: list[list[Array]]
     ) -> GradientField:
-        """Field that was learned here and in the neighborhood."""
+        """Field from the gradients of each step, at the targets and in the halo."""
         gradients = [
-            self.whole(mine["gradients"], others) for mine, others in zip(own, borrowed, strict=True)
+            self.at_all_rows(step["gradients"], halo)
+            for step, halo in zip(at_targets, at_halo, strict=True)
         ]
         return GradientField(self.fold.data, rules, ridges, gradients)
 
 
-def ground(
-    table: Table, borrowed: list[Table], among: tuple[int, int], options: dict[str, Any], apart: bool
-) -> Ground:
-    """Prepare a partition, whose rows are some of so many: without and with points held out."""
-    rest, every = among
-    held = table["held"]
-    guests = take(table, held, ("number", "share"))
-    if apart:
-        mine = take(table, ~held)
-        together, _ = in_order([mine, *borrowed])
-        data = local_data(together, rest, options)
-        own = np.searchsorted(together["number"], mine["number"])
-        centers = np.ascontiguousarray(table["rows"][held])
-        lists, theirs = packed_lists(data, data.rows[own]), packed_lists(data, centers)
-        fold = Fold(data, own, lists, centers, table["labels"][held], theirs)
+def prepare_partition(
+    table: Table,
+    halo: list[Table],
+    n_total: tuple[int, int],
+    options: DataOptions,
+    held_out_excluded: bool,
+) -> PartitionData:
+    """Prepare a partition for learning.
+
+    Of all partitions together, ``n_total`` are the numbers of rows without and with held-out ones.
+    """
+    held_out = table["held_out"]
+    if held_out_excluded:
+        number, fold = _fold_without_held_out(table, halo, n_total[0], options)
     else:
-        together, _ = in_order([table, *borrowed])
-        data = local_data(together, every, options)
-        own = np.searchsorted(together["number"], table["number"])
-        fold = fold_of(data, own, data.candidates(data.rows[own]), np.flatnonzero(together["held"]), rest)
-        together = take(together, ~together["held"], ("number",))
-        lists, theirs = _packed(fold.candidates, len(own)), _packed(fold.center_candidates, len(own))
-        fold = replace(fold, candidates=lists, center_candidates=theirs)
-    used = _used(fold, lists, theirs)
-    number = together["number"][used]
-    numbers = [table["number"][~held], *(part["number"] for part in borrowed)]
-    kept = [np.flatnonzero(np.isin(part, number)) for part in numbers[1:]]
-    chosen_numbers = [numbers[0], *(part[at] for part, at in zip(numbers[1:], kept, strict=True))]
-    order = np.argsort(np.concatenate(chosen_numbers), kind="stable")
-    return Ground(_trimmed(fold, used, lists, theirs), number, order, kept, guests)
+        number, fold = _fold_taking_out(table, halo, n_total, options)
+    lists, center_lists = fold.candidates, fold.center_candidates
+    assert lists is None or isinstance(lists, PackedLists)
+    assert center_lists is None or isinstance(center_lists, PackedLists)
+    used = _rows_in_use(fold, lists, center_lists)
+    number = number[used]
+    halo_numbers = [part["number"] for part in halo]
+    halo_used = [np.flatnonzero(np.isin(part, number)) for part in halo_numbers]
+    kept = [part[at] for part, at in zip(halo_numbers, halo_used, strict=True)]
+    order = np.argsort(np.concatenate([table["number"][~held_out], *kept]), kind="stable")
+    return PartitionData(
+        _drop_unused_rows(fold, used, lists, center_lists),
+        number,
+        order,
+        halo_used,
+        take(table, held_out, ("number", "sample_weight")),
+    )
 
 
-def _packed(lists: Lists | None, count: int) -> PackedLists | None:
-    return None if lists is None else packed(lists[:count])
+def _fold_without_held_out(
+    table: Table, halo: list[Table], n_total: int, options: DataOptions
+) -> tuple[Numbers, Fold]:
+    """Numbers of the rows, and a fold whose lists of neighbors were made without held-out rows."""
+    held_out = table["held_out"]
+    rest = take(table, ~held_out)
+    together = merge_sorted([rest, *halo])
+    data = local_data(together, n_total, options)
+    targets = np.searchsorted(together["number"], rest["number"])
+    centers = np.ascontiguousarray(table["rows"][held_out])
+    lists, center_lists = find_and_pack(data, data.rows[targets]), find_and_pack(data, centers)
+    return together["number"], Fold(data, targets, lists, centers, table["labels"][held_out], center_lists)
 
 
-def _used(fold: Fold, lists: PackedLists | None, theirs: PackedLists | None) -> NDArray[np.bool_]:
-    """Rows that somebody looks at or learns at."""
+def _fold_taking_out(
+    table: Table, halo: list[Table], n_total: tuple[int, int], options: DataOptions
+) -> tuple[Numbers, Fold]:
+    """Numbers of the rows, and a fold whose held-out rows were taken out of the lists of neighbors."""
+    together = merge_sorted([table, *halo])
+    data = local_data(together, n_total[1], options)
+    own_rows = np.searchsorted(together["number"], table["number"])
+    out = np.flatnonzero(together["held_out"])
+    fold = fold_of(data, own_rows, data.candidates(data.rows[own_rows]), out, n_total[0])
+    lists, center_lists = (
+        None if some is None else pack(some[: len(own_rows)])
+        for some in (fold.candidates, fold.center_candidates)
+    )
+    fold = replace(fold, candidates=lists, center_candidates=center_lists)
+    return together["number"][~together["held_out"]], fold
+
+
+def _rows_in_use(
+    fold: Fold, lists: PackedLists | None, center_lists: PackedLists | None
+) -> NDArray[np.bool_]:
+    """Which rows some center looks at, or are targets."""
     used = np.full(fold.data.n, lists is None)
     used[fold.own] = True
-    for some in (lists, theirs):
+    for some in (lists, center_lists):
         if some is not None:
             some.mark(used)
     return used
 
 
-def _trimmed(
-    fold: Fold, used: NDArray[np.bool_], lists: PackedLists | None, theirs: PackedLists | None
+def _drop_unused_rows(
+    fold: Fold, used: NDArray[np.bool_], lists: PackedLists | None, center_lists: PackedLists | None
 ) -> Fold:
-    """Leave out rows that nobody looks at, which were borrowed for safety."""
+    """Leave out the rows of the halo that no center looks at: it is a little larger than needed."""
     if used.all():
         return fold
-    assert lists is not None and theirs is not None
+    assert lists is not None and center_lists is not None
     number = (np.cumsum(used) - 1).astype(np.int32)
     return replace(
         fold,
         data=fold.data.subset(np.flatnonzero(used), fold.data.among),
         own=number[fold.own].astype(np.int64),
-        candidates=lists.renumbered(number),
-        center_candidates=theirs.renumbered(number),
+        candidates=lists.renumber(number),
+        center_candidates=center_lists.renumber(number),
     )
 
 
-def kept_positions(here: Ground, loan: int, positions: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Positions, at the lender, of the rows of a loan that are looked at."""
-    return positions[here.kept[loan]]
+def used_positions(
+    partition: PartitionData, exchange: int, positions: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Positions, at their owner, of the rows of an exchange that are looked at."""
+    return positions[partition.halo_used[exchange]]
 
 
 @dataclass(frozen=True)
-class Half:
-    """A step half done: where it is, gradients (ridge, m, K, D) and errors (ridge, m), and their sums."""
+class HalfStep:
+    """The first half of a step: its stage, gradients (ridge, m, K, D), errors (ridge, m) and their sums."""
 
     stage: Stage
     gradients: Array
@@ -149,154 +186,175 @@ class Half:
         return self.stage.__sizeof__() + self.gradients.nbytes + self.errors.nbytes
 
 
-def first_half(here: Ground, rules: Rules, ridges: Ridges) -> Half:
-    """Leave-one-out fits of step 0."""
-    return _fitted(here, rules, ridges, None)
+def first_half_step(partition: PartitionData, rules: Rules, ridges: Ridges) -> HalfStep:
+    """Make the leave-one-out fits of step 0."""
+    return _fit_step(partition, rules, ridges, None)
 
 
-def _recursion(here: Ground, learner: FieldLearner, rules: Rules, stage: Stage | None) -> Recursion:
-    data = here.fold.data
-    return Recursion(learner, rules, len(here.fold.own), data.dimension, data.reachable, stage)
+def _recursion(
+    partition: PartitionData, learner: FieldLearner, rules: Rules, stage: Stage | None
+) -> Recursion:
+    data = partition.fold.data
+    return Recursion(learner, rules, len(partition.targets), data.dimension, data.reachable, stage)
 
 
-def _fitted(here: Ground, rules: Rules, ridges: Ridges, stage: Stage | None) -> Half:
-    learner = here.learner(rules, ridges)
-    recursion = _recursion(here, learner, rules, stage)
+def _fit_step(partition: PartitionData, rules: Rules, ridges: Ridges, stage: Stage | None) -> HalfStep:
+    learner = partition.learner(rules, ridges)
+    recursion = _recursion(partition, learner, rules, stage)
     gradients, errors = learner.leave_one_out(*recursion.setting())
-    return Half(recursion.stage, gradients, errors, learner.error_sums(errors))
+    return HalfStep(recursion.stage, gradients, errors, learner.error_sums(errors))
 
 
-def half_sums(half: Half) -> Array:
-    """Take the sums of errors, for the choice of the ridge."""
-    return half.sums
+def error_sums(half_step: HalfStep) -> Array:
+    """Return the sums of errors, by which the ridge is chosen."""
+    return half_step.sums
 
 
-def chosen(half: Half, ridge: int) -> Table:
-    """Gradients (m, K, D) and errors (m, 1) of a ridge."""
+def keep_ridge(half_step: HalfStep, ridge: int) -> Table:
+    """Keep the gradients (m, K, D) and errors (m, 1) of one ridge."""
     return {
-        "gradients": np.ascontiguousarray(half.gradients[ridge]),
-        "errors": np.ascontiguousarray(half.errors[ridge, :, None]),
+        "gradients": np.ascontiguousarray(half_step.gradients[ridge]),
+        "errors": np.ascontiguousarray(half_step.errors[ridge, :, None]),
     }
 
 
 def next_stage(
-    here: Ground, half: Half, rules: Rules, ridges: Ridges, own: Table, borrowed: list[Array]
+    partition: PartitionData,
+    half_step: HalfStep,
+    rules: Rules,
+    ridges: Ridges,
+    at_targets: Table,
+    at_halo: list[Array],
 ) -> Stage:
-    """Average the gradients chosen and move on."""
-    learner = here.learner(rules, ridges)
-    recursion = _recursion(here, learner, rules, half.stage)
-    gradients = here.whole(own["gradients"], borrowed)
+    """Finish a step: average the gradients of the chosen ridge and move on to the next shapes."""
+    learner = partition.learner(rules, ridges)
+    recursion = _recursion(partition, learner, rules, half_step.stage)
+    gradients = partition.at_all_rows(at_targets["gradients"], at_halo)
     recursion.move(learner.averages(gradients, *recursion.setting()), reuse=True)
     return recursion.stage
 
 
-def next_half(
-    here: Ground, half: Half, rules: Rules, ridges: Ridges, own: Table, borrowed: list[Array]
-) -> Half:
-    """Average, move on, and make the leave-one-out fits of the next step."""
-    return _fitted(here, rules, ridges, next_stage(here, half, rules, ridges, own, borrowed))
+def next_half_step(
+    partition: PartitionData,
+    half_step: HalfStep,
+    rules: Rules,
+    ridges: Ridges,
+    at_targets: Table,
+    at_halo: list[Array],
+) -> HalfStep:
+    """Finish a step, and make the leave-one-out fits of the next one."""
+    stage = next_stage(partition, half_step, rules, ridges, at_targets, at_halo)
+    return _fit_step(partition, rules, ridges, stage)
 
 
-def first_stage(here: Ground) -> Stage:
+def first_stage(partition: PartitionData) -> Stage:
     """Shapes where no step is taken."""
-    return Stage(0, isotropic(len(here.fold.own), here.fold.data.dimension))
+    return Stage(0, isotropic(len(partition.targets), partition.fold.data.dimension))
 
 
-def lent_values(values: Table, name: str, positions: NDArray[np.intp], table: Table) -> Array:
-    """Values at rows lent; positions are those in the table, values those of rows not held out."""
-    rest = ~table["held"]
+def halo_values(values: Table, name: str, positions: NDArray[np.intp], table: Table) -> Array:
+    """Values for the halo of another partition, at these positions of the owner's table.
+
+    The values are those of the rows that are not held out.
+    """
+    rest = ~table["held_out"]
     rank = np.cumsum(rest) - 1
     found: Array = values[name][rank[positions[rest[positions]]]]
     return found
 
 
-def guest_errors(
-    here: Ground,
+def errors_at_held_out(
+    partition: PartitionData,
     rules: Rules,
     ridges: Ridges,
     menu: Menu,
-    own: list[Table],
-    borrowed: list[list[Array]],
+    at_targets: list[Table],
+    at_halo: list[list[Array]],
 ) -> Table:
-    """Errors at the points held out, with the points along the first axis."""
-    field = here.field(rules, ridges, own, borrowed)
-    errors = held_out_errors(field, here.fold, menu, SILENT)
-    return {**here.guests, "errors": np.moveaxis(errors, -1, 0)}
+    """Errors at the held-out points, which are along the first axis."""
+    field = partition.field(rules, ridges, at_targets, at_halo)
+    errors = held_out_errors(field, partition.fold, menu, SILENT)
+    return {**partition.held_out, "errors": np.moveaxis(errors, -1, 0)}
 
 
-def isotropic_guests(
-    table: Table, borrowed: list[Table], about: tuple[int, dict[str, Any]], rules: Rules, menu: Menu
+def isotropic_errors_at_held_out(
+    table: Table,
+    halo: list[Table],
+    n_total_and_options: tuple[int, DataOptions],
+    rules: Rules,
+    menu: Menu,
 ) -> Table:
-    """Errors at the points held out where nothing has been learned, points along the first axis."""
-    held = table["held"]
-    guests = take(table, held, ("number", "share"))
-    if not held.any():
-        return {**guests, "errors": np.zeros((0, *menu.counts))}
-    together, _ = in_order([take(table, ~held), *borrowed])
-    centers = np.ascontiguousarray(table["rows"][held])
-    errors = errors_of_guests(local_data(together, *about), rules, menu, centers, table["labels"][held])
-    return {**guests, "errors": np.moveaxis(errors, -1, 0)}
+    """Errors of fits without learned metrics at the held-out points, which are along the first axis."""
+    out = table["held_out"]
+    held_out = take(table, out, ("number", "sample_weight"))
+    if not out.any():
+        return {**held_out, "errors": np.zeros((0, *menu.counts))}
+    data = local_data(merge_sorted([take(table, ~out), *halo]), *n_total_and_options)
+    centers = np.ascontiguousarray(table["rows"][out])
+    errors = errors_of_guests(data, rules, menu, centers, table["labels"][out])
+    return {**held_out, "errors": np.moveaxis(errors, -1, 0)}
 
 
-def guest_measure(
-    here: Ground,
+def measure_at_held_out(
+    partition: PartitionData,
     rules: Rules,
     ridges: Ridges,
     numbers: Numbers,
     measure: Measure,
-    own: list[Table],
-    borrowed: list[list[Array]],
+    at_targets: list[Table],
+    at_halo: list[list[Array]],
 ) -> Table:
-    """Measure of some fits at the points held out that have these numbers."""
-    field = here.field(rules, ridges, own, borrowed)
-    some = np.flatnonzero(np.isin(here.guests["number"], numbers))
+    """Measure several fits at the held-out points that have these numbers."""
+    field = partition.field(rules, ridges, at_targets, at_halo)
+    some = np.flatnonzero(np.isin(partition.held_out["number"], numbers))
     return {
-        "number": here.guests["number"][some],
-        "measure": at_some(field, here.fold, some, measure),
+        "number": partition.held_out["number"][some],
+        "measure": at_some(field, partition.fold, some, measure),
     }
 
 
-def refined(
-    here: Ground,
+def refine_gradients(
+    partition: PartitionData,
     rules: Rules,
     ridges: Ridges,
     model: Model,
     numbers: Numbers,
-    own: list[Table],
-    borrowed: list[list[Array]],
+    at_targets: list[Table],
+    at_halo: list[list[Array]],
 ) -> Table:
-    """Gradients of the model's fit at points of these numbers."""
-    field = here.field(rules, ridges, own, borrowed)
-    mine = here.own_number[np.isin(here.own_number, numbers)]
-    at = np.searchsorted(here.number, mine)
-    gradients, share = refined_gradients(field, model, at)
-    return {"number": mine, "gradients": gradients, "share": share}
+    """Gradients of the model's fit at the targets that have these numbers."""
+    field = partition.field(rules, ridges, at_targets, at_halo)
+    here = partition.target_number[np.isin(partition.target_number, numbers)]
+    gradients, sample_weight = refined_gradients(field, model, np.searchsorted(partition.number, here))
+    return {"number": here, "gradients": gradients, "sample_weight": sample_weight}
 
 
-def after_fits(here: Ground, model: Model, stage: Stage) -> Table:
-    """Make the final fits at own points, each without itself."""
-    in_place = replace(model, data=here.fold.data)
-    after, factors = aftermath(in_place, here.fold.own, here.fold.candidates, stage.shape, SILENT)
+def leave_one_out_fits(partition: PartitionData, model: Model, stage: Stage) -> Table:
+    """Make the final fits at the targets, each without its own point."""
+    here = replace(model, data=partition.fold.data)
+    fits, factors = aftermath(here, partition.targets, partition.fold.candidates, stage.shape, SILENT)
     return {
-        "residuals": after.residuals,
-        "noise": after.noise,
-        "gradients": after.gradients,
+        "residuals": fits.residuals,
+        "noise": fits.noise,
+        "gradients": fits.gradients,
         "factors": factors,
     }
 
 
-def scores(here: Ground, model: Model, stage: Stage, after: Table, borrowed: list[Array]) -> Array:
-    """Residuals (m, K) of own points over what was expected of them."""
-    in_place = replace(model, data=here.fold.data)
-    variances = here.whole(after["noise"], borrowed)
-    noise = noise_around(in_place, here.fold.own, here.fold.candidates, stage.shape, variances, SILENT)
-    return scores_of(after["residuals"], expected_deviation(noise, after["factors"]))
+def residual_scores(
+    partition: PartitionData, model: Model, stage: Stage, loo: Table, noise_in_halo: list[Array]
+) -> Array:
+    """Leave-one-out residuals (m, K) of the targets, divided by their expected size."""
+    here, fold = replace(model, data=partition.fold.data), partition.fold
+    variances = partition.at_all_rows(loo["noise"], noise_in_halo)
+    noise = noise_around(here, partition.targets, fold.candidates, stage.shape, variances, SILENT)
+    return scores_of(loo["residuals"], expected_deviation(noise, loo["factors"]))
 
 
-def learned_table(table: Table, own: list[Table], after: Table, score: Array) -> Table:
-    """All that a partition has to say to queries."""
-    learned = take(table, slice(None), ("number", "rows", "labels", "share"))
-    for t, step in enumerate(own):
-        learned |= {f"gradients_{t}": step["gradients"], f"errors_{t}": step["errors"]}
-    learned |= {f"after_{name}": after[name] for name in ("residuals", "noise", "gradients")}
-    return learned | {"score": score}
+def table_for_queries(table: Table, at_targets: list[Table], loo: Table, score: Array) -> Table:
+    """Put together all that queries need to know of a partition."""
+    found = take(table, slice(None), ("number", "rows", "labels", "sample_weight"))
+    for t, step in enumerate(at_targets):
+        found |= {f"gradients_{t}": step["gradients"], f"errors_{t}": step["errors"]}
+    found |= {f"loo_{name}": loo[name] for name in ("residuals", "noise", "gradients")}
+    return found | {"score": score}
