@@ -56,7 +56,7 @@ def same(lazy, eager):
 
 
 def test_everything_is_as_in_one_process(plain, partitioned):
-    assert len(partitioned._models[0].field.tables) == 5
+    assert len(partitioned._partitioned[0].field.tables) == 5
     assert partitioned.choice_ == plain.choice_
     assert partitioned.gain_over_isotropic_ == plain.gain_over_isotropic_
     queries = da.from_array(QUERIES, chunks=(50, 3))
@@ -113,7 +113,7 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
 
 
 def test_axes_from_slopes(client, monkeypatch):
-    monkeypatch.setattr(pilot_fits, "FEW", 40)  # so that the first attempt looks at fewer than the second
+    monkeypatch.setattr(pilot_fits, "PILOT_NEIGHBORS", 40)  # so that the first attempt looks at fewer than the second
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
     parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("distributed")
 
 import localegop.distributed
-from localegop._engine.local_data import _listed
+from localegop._engine.neighbor_lists import NeighborLists
 from localegop._predict.uncertainty import Calibration
 from localegop.distributed import plan
 from localegop.distributed.calibrating import lazy_multipliers
@@ -55,7 +55,7 @@ def test_lists_are_unpacked_as_they_were(largest, kind):
         np.sort(RNG.choice(largest, size=RNG.integers(1, 90), replace=False)).astype(np.int32)
         for _ in range(60)
     ]
-    whole = _listed(lists)
+    whole = NeighborLists.of(lists)
     both = join([pack(whole[:25], kind), pack(whole[25:], kind)])
     for rows in (slice(0, 60), slice(7, 30), slice(59, 60), slice(0, 0)):
         assert both[rows].indices.tolist() == whole[rows].indices.tolist()

@@ -1,4 +1,4 @@
-"""The fit on a cluster: what :mod:`localegop._fit.plan` asks for, done in partitions.
+"""The work of a fit on a cluster; see :class:`localegop._fit.backend.Backend`.
 
 Partitions send each other gradients and noise at the rows of their halos, and sums to the process that
 fits; all else stays where it is.
@@ -7,54 +7,55 @@ fits; all else stays where it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import cast
+from dataclasses import dataclass, replace
 
 import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._engine.gradient_field import GradientField, best_ridge
-from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import Rules, Stage
-from localegop._fit.plan import learned, refined_gradients
-from localegop._predict.model import Model
+from localegop._data.sums import Extent
+from localegop._data.units import Units
+from localegop._engine.gradient_field import best_ridge
+from localegop._engine.recursion import MetricUpdate, Stage
+from localegop._engine.settings import Settings
+from localegop._fit.backend import PilotFits
+from localegop._predict.decisions import Decisions
 from localegop._progress import Progress
-from localegop._selection.holdout import Measure, at_guests
-from localegop._selection.isotropic_baseline import isotropic_errors
-from localegop._selection.search_grid import Fold, Menu, Tested, tested_without
+from localegop._selection.folds import FoldResult
+from localegop._selection.holdout import Measure
+from localegop._selection.search_grid import SearchGrid
 from localegop.distributed import tasks
 from localegop.distributed.partitions import (
     HaloExchange,
     Layout,
     Numbers,
     PartitionedData,
+    RowTransform,
     lay_out,
     merge_column,
     rank_to_number,
+    without_held_out,
 )
+from localegop.distributed.sorting import PartitionedRows
 from localegop.distributed.splitting import Splits
 from localegop.distributed.tables import Table
 from localegop.distributed.tasks import HalfStep, PartitionData
 
 Array = NDArray[np.float64]
+Steps = tuple[list[Future[Table]], list[list[Future[Array]]]]  # at the targets of a partition, in its halo
 
 
-@dataclass
-class PartitionedField:
-    """Gradients at the rows of all partitions, one set for each step, and copies of them in the halos."""
+@dataclass(frozen=True)
+class PreparedData:
+    """Data in partitions, each with its halo, ready to learn."""
 
     data: PartitionedData
-    rules: Rules
-    ridges: tuple[float, ...]
     layout: Layout
     partitions: list[Future[PartitionData]]
-    at_targets: list[list[Future[Table]]] = field(default_factory=list)  # by step and partition
-    at_halos: list[list[list[Future[Array]]]] = field(default_factory=list)  # and by exchange
 
     @classmethod
-    def on(cls, data: PartitionedData, rules: Rules, ridges: tuple[float, ...]) -> PartitionedField:
-        """Field of data that has learned nothing yet."""
+    def of(cls, data: PartitionedData) -> PreparedData:
+        """Let every partition prepare its rows."""
         layout, cluster = lay_out(data), data.cluster
         partitions = [
             cluster.submit(
@@ -78,43 +79,12 @@ class PartitionedField:
             ]
             for partition, exchanges in zip(partitions, layout.exchanges, strict=True)
         ]
-        return cls(data, rules, ridges, replace(layout, exchanges=used), partitions)
+        return cls(data, replace(layout, exchanges=used), partitions)
 
     @property
     def target_counts(self) -> list[int]:
         """Number of points to learn at in each partition."""
         return [partition.n_targets for partition in self.layout.partitions]
-
-    def learn(
-        self, n_iter: int, progress: Progress, *, onward: bool
-    ) -> list[Future[Stage]] | list[Future[HalfStep]]:
-        """Run the recursion; with ``onward``, return the stages that the last gradients lead to."""
-        cluster, common = self.data.cluster, (self.rules, self.ridges)
-        if n_iter == 0:
-            return cluster.each(tasks.first_stage, self.partitions)
-        half_steps = cluster.each(tasks.first_half_step, self.partitions, *common)
-        for t in range(n_iter):
-            passes = 1.0 if t == 0 else 2.0
-            sums = cluster.gather(
-                cluster.each(tasks.error_sums, half_steps),
-                progress,
-                [passes * count for count in self.target_counts],
-                f"fit: step {t + 1} of {n_iter}",
-            )
-            self.at_targets.append(cluster.each(tasks.keep_ridge, half_steps, best_ridge(sums)))
-            self.at_halos.append(self.exchange(self.at_targets[t], "gradients"))
-            if t == n_iter - 1 and not onward:
-                break
-            step: Callable[..., HalfStep | Stage] = (
-                tasks.next_half_step if t < n_iter - 1 else tasks.next_stage
-            )
-            half_steps = [
-                cluster.submit(step, partition, half_step, *common, at_targets, at_halo)
-                for partition, half_step, at_targets, at_halo in zip(
-                    self.partitions, half_steps, self.at_targets[t], self.at_halos[t], strict=True
-                )
-            ]
-        return half_steps
 
     def exchange(self, values: list[Future[Table]], name: str) -> list[list[Future[Array]]]:
         """Send values to the halos: for each partition, those at the rows of each of its exchanges."""
@@ -133,111 +103,58 @@ class PartitionedField:
             for exchanges in self.layout.exchanges
         ]
 
-    def steps_at(self, p: int, count: int) -> tuple[list[Future[Table]], list[list[Future[Array]]]]:
+
+@dataclass(frozen=True)
+class PartitionedField:
+    """Gradients at the rows of all partitions, one set for each step, and copies of them in the halos."""
+
+    prepared: PreparedData
+    update: MetricUpdate
+    at_targets: list[list[Future[Table]]]  # by step and partition
+    at_halos: list[list[list[Future[Array]]]]  # and by exchange
+
+    def steps_at(self, p: int, count: int) -> Steps:
         """Gradients of the first steps in partition p: at its targets and in its halo."""
         return [step[p] for step in self.at_targets[:count]], [step[p] for step in self.at_halos[:count]]
 
 
-@tested_without.register
-def _(
-    data: PartitionedData,
-    rules: Rules,
-    menu: Menu,
-    gradient_ridges: tuple[float, ...],
-    held_out: Numbers,
+def learn_field(
+    prepared: PreparedData,
+    update: MetricUpdate,
+    ridges: tuple[float, ...],
+    n_iter: int,
     progress: Progress,
-    axes: Array | None = None,
-) -> Tested:
-    rest = data.without(held_out)
-    if axes is None:
-        rest = replace(rest, row_transform=replace(rest.row_transform, held_out_excluded=False))
-    else:
-        rest = rest.turned(axes)
-    field = PartitionedField.on(rest, rules, gradient_ridges)
-    field.learn(max(menu.steps), progress, onward=False)
-    cluster = data.cluster
-    errors = [
-        cluster.submit(
-            tasks.errors_at_held_out,
-            partition,
-            rules,
-            gradient_ridges,
-            menu,
-            *field.steps_at(p, max(menu.steps)),
+    *,
+    onward: bool,
+) -> tuple[PartitionedField, list[Future[Stage]] | list[Future[HalfStep]]]:
+    """Run the recursion; with ``onward``, the second are the stages that the last gradients lead to."""
+    cluster, common, counts = prepared.data.cluster, (update, ridges), prepared.target_counts
+    field = PartitionedField(prepared, update, [], [])
+    if n_iter == 0:
+        return field, cluster.each(tasks.first_stage, prepared.partitions)
+    progress.expect((2 * n_iter - 1) * sum(counts))
+    half_steps = cluster.each(tasks.first_half_step, prepared.partitions, *common)
+    at_targets, at_halos = [], []
+    for t in range(n_iter):
+        passes = 1.0 if t == 0 else 2.0
+        sums = cluster.gather(
+            cluster.each(tasks.error_sums, half_steps),
+            progress,
+            [passes * count for count in counts],
+            f"step {t + 1} of {n_iter}",
         )
-        for p, partition in enumerate(field.partitions)
-    ]
-    amount = 2.0 * len(menu.steps) * len(held_out) / len(errors)
-    found = cluster.gather(errors, progress, [amount] * len(errors), "fit: errors at held-out points")
-    errors_at = np.ascontiguousarray(np.moveaxis(merge_column(found, "errors"), 0, -1))
-    return Tested(errors_at, merge_column(found, "sample_weight"), field, None)
-
-
-@at_guests.register
-def _(field: PartitionedField, guests: Fold | None, every: int, measure: Measure) -> Array:
-    cluster, numbers = field.data.cluster, field.data.row_transform.held_out[::every]
-    found = cluster.gather(
-        [
-            cluster.submit(
-                tasks.measure_at_held_out,
-                partition,
-                field.rules,
-                field.ridges,
-                numbers,
-                measure,
-                *field.steps_at(p, measure.last_step),
+        at_targets.append(cluster.each(tasks.keep_ridge, half_steps, best_ridge(sums)))
+        at_halos.append(prepared.exchange(at_targets[t], "gradients"))
+        if t == n_iter - 1 and not onward:
+            break
+        step: Callable[..., HalfStep | Stage] = tasks.next_half_step if t < n_iter - 1 else tasks.next_stage
+        half_steps = [
+            cluster.submit(step, partition, half_step, *common, targets, halo)
+            for partition, half_step, targets, halo in zip(
+                prepared.partitions, half_steps, at_targets[t], at_halos[t], strict=True
             )
-            for p, partition in enumerate(field.partitions)
         ]
-    )
-    return merge_column(found, "measure")
-
-
-@isotropic_errors.register
-def _(data: PartitionedData, rules: Rules, menu: Menu, held_out: Numbers) -> tuple[Array, Array]:
-    rest, cluster = data.without(held_out), data.cluster
-    layout = lay_out(rest, held_out)
-    found = cluster.gather(
-        [
-            cluster.submit(
-                tasks.isotropic_errors_at_held_out,
-                partition.table,
-                [exchange.table for exchange in exchanges],
-                (rest.n, rest.options),
-                rules,
-                menu,
-            )
-            for partition, exchanges in zip(layout.partitions, layout.exchanges, strict=True)
-        ]
-    )
-    errors = np.ascontiguousarray(np.moveaxis(merge_column(found, "errors"), 0, -1))
-    return errors, merge_column(found, "sample_weight")
-
-
-@refined_gradients.register
-def _(field: PartitionedField, model: Model, points: Numbers) -> tuple[Array, Array]:
-    cluster, slim = field.data.cluster, without_data(model)
-    numbers = rank_to_number(points, field.data.row_transform.held_out)
-    found = cluster.gather(
-        [
-            cluster.submit(
-                tasks.refine_gradients,
-                partition,
-                field.rules,
-                field.ridges,
-                slim,
-                numbers,
-                *field.steps_at(p, model.choice.step),
-            )
-            for p, partition in enumerate(field.partitions)
-        ]
-    )
-    return merge_column(found, "gradients"), merge_column(found, "sample_weight")
-
-
-def without_data(model: Model) -> Model:
-    """Model without its data, small enough to be sent along with tasks."""
-    return replace(model, data=cast(LocalData, None), field=None, after=None, calibration=None)
+    return replace(field, at_targets=at_targets, at_halos=at_halos), half_steps
 
 
 @dataclass(frozen=True)
@@ -250,47 +167,192 @@ class LearnedField:
     steps: int
 
 
-def learned_parts(model: Model) -> tuple[PartitionedData, LearnedField]:
-    """Return the data and field of a model that was fitted on a cluster."""
-    data, field = model.data, model.field
-    assert isinstance(data, PartitionedData) and isinstance(field, LearnedField)
-    return data, field
+@dataclass(frozen=True)
+class PartitionedModel:
+    """A fitted model whose rows and field stay on the cluster."""
+
+    decisions: Decisions
+    data: PartitionedData
+    field: LearnedField
 
 
-def with_learned_parts(model: Model, data: PartitionedData, field: LearnedField) -> Model:
-    """Model with data and field that stay on a cluster."""
-    return replace(model, data=cast(LocalData, data), field=cast(GradientField, field))
+class ClusterBackend:
+    """The work of a fit to distinct rows on a cluster."""
 
+    def __init__(self, rows: PartitionedRows) -> None:
+        self.rows = rows
+        self.cluster = rows.cluster
 
-@learned.register
-def _(data: PartitionedData, model: Model, progress: Progress) -> Model:
-    cluster, slim = data.cluster, without_data(model)
-    field = PartitionedField.on(data, model.rules, model.settings.ridges)
-    stages = field.learn(model.choice.step, progress, onward=True)
-    pairs = list(zip(field.partitions, stages, strict=True))
-    loo = [cluster.submit(tasks.leave_one_out_fits, partition, slim, stage) for partition, stage in pairs]
-    noise = field.exchange(loo, "noise")
-    scores = [
-        cluster.submit(tasks.residual_scores, partition, slim, stage, loo[p], noise[p])
-        for p, (partition, stage) in enumerate(pairs)
-    ]
-    tables = [
-        cluster.submit(
-            tasks.table_for_queries,
-            partition.table,
-            field.steps_at(p, model.choice.step)[0],
-            loo[p],
-            scores[p],
+    def in_units(self, units: Units, settings: Settings) -> PartitionedData:
+        """See :class:`Backend`."""
+        row_transform = RowTransform(units, None, np.zeros(0, dtype=np.int64))
+        return PartitionedData(self.rows, row_transform, settings.data_options(units))
+
+    def extent(self, data: PartitionedData) -> Extent:
+        """See :class:`Backend`."""
+        return data.source.extent("rows", without_held_out, data.row_transform)
+
+    def pilot_fits(
+        self,
+        data: PartitionedData,
+        points: Numbers,
+        sizes: tuple[float, ...],
+        ridges: tuple[float, ...],
+        gradients: bool,
+    ) -> PilotFits:
+        """See :class:`Backend`."""
+        cluster, numbers = self.cluster, rank_to_number(points, data.row_transform.held_out)
+        layout = lay_out(data, numbers)
+        fits = [
+            cluster.submit(
+                tasks.pilot_fits,
+                partition.table,
+                [exchange.table for exchange in exchanges],
+                numbers,
+                (data.n, data.options),
+                (sizes, ridges, gradients),
+            )
+            for partition, exchanges in zip(layout.partitions, layout.exchanges, strict=True)
+        ]
+        found = cluster.gather(cluster.each(tasks.pilot_squares, fits))
+        return PilotFits(
+            merge_column(found, "squares"),
+            merge_column(found, "sample_weight"),
+            lambda size, ridge: merge_column(
+                cluster.gather(cluster.each(tasks.pilot_gradients, fits, size, ridge)), "gradients"
+            ),
         )
-        for p, partition in enumerate(field.layout.partitions)
-    ]
-    done = cluster.each(_wait_for, tables)
-    amounts = [3.0 * count for count in field.target_counts]
-    cluster.gather(done, progress, amounts, "fit: final fits")
-    partitioning = field.layout.partitioning
-    left = LearnedField(partitioning.splits, tables, partitioning.boxes, model.choice.step)
-    # The tables have all that is needed later.
-    return with_learned_parts(model, replace(data, source=replace(data.source, ranges=[])), left)
+
+    def learn_without(
+        self,
+        data: PartitionedData,
+        update: MetricUpdate,
+        grid: SearchGrid,
+        held_out: Numbers,
+        axes: Array | None,
+        progress: Progress,
+    ) -> FoldResult[PartitionedField]:
+        """See :class:`Backend`."""
+        rest = data.without(held_out)
+        if axes is None:
+            rest = replace(rest, row_transform=replace(rest.row_transform, held_out_excluded=False))
+        else:
+            rest = rest.rotated(axes)
+        learning, testing = progress.stages((progress.title, 2.0), (progress.title, 1.0))
+        prepared, last = PreparedData.of(rest), max(grid.steps)
+        field, _ = learn_field(prepared, update, grid.ridges, last, learning, onward=False)
+        errors = [
+            self.cluster.submit(tasks.errors_at_held_out, partition, update, grid, *field.steps_at(p, last))
+            for p, partition in enumerate(prepared.partitions)
+        ]
+        testing.expect(len(errors))
+        found = self.cluster.gather(errors, testing, [1.0] * len(errors), "errors at held-out points")
+        return FoldResult(
+            np.ascontiguousarray(np.moveaxis(merge_column(found, "errors"), 0, -1)),
+            merge_column(found, "sample_weight"),
+            rest.dimension,
+            rest.n,
+            rest.max_visible,
+            field,
+        )
+
+    def evaluate_at_held_out(
+        self, fold: FoldResult[PartitionedField], measure: Measure, every: int
+    ) -> Array:
+        """See :class:`Backend`."""
+        field = fold.learned
+        numbers = field.prepared.data.row_transform.held_out[::every]
+        found = self.cluster.gather(
+            [
+                self.cluster.submit(
+                    tasks.measure_at_held_out,
+                    partition,
+                    field.update,
+                    numbers,
+                    measure,
+                    *field.steps_at(p, measure.last_step),
+                )
+                for p, partition in enumerate(field.prepared.partitions)
+            ]
+        )
+        return merge_column(found, "measure")
+
+    def isotropic_errors(
+        self, data: PartitionedData, update: MetricUpdate, grid: SearchGrid, held_out: Numbers
+    ) -> tuple[Array, Array]:
+        """See :class:`Backend`."""
+        rest = data.without(held_out)
+        layout = lay_out(rest, held_out)
+        found = self.cluster.gather(
+            [
+                self.cluster.submit(
+                    tasks.isotropic_errors_at_held_out,
+                    partition.table,
+                    [exchange.table for exchange in exchanges],
+                    (rest.n, rest.options),
+                    update,
+                    grid,
+                )
+                for partition, exchanges in zip(layout.partitions, layout.exchanges, strict=True)
+            ]
+        )
+        errors = np.ascontiguousarray(np.moveaxis(merge_column(found, "errors"), 0, -1))
+        return errors, merge_column(found, "sample_weight")
+
+    def gradients_at(
+        self, fold: FoldResult[PartitionedField], decisions: Decisions, points: Numbers
+    ) -> tuple[Array, Array]:
+        """See :class:`Backend`."""
+        field = fold.learned
+        numbers = rank_to_number(points, field.prepared.data.row_transform.held_out)
+        found = self.cluster.gather(
+            [
+                self.cluster.submit(
+                    tasks.gradients_at_targets,
+                    partition,
+                    decisions,
+                    numbers,
+                    *field.steps_at(p, decisions.choice.step),
+                )
+                for p, partition in enumerate(field.prepared.partitions)
+            ]
+        )
+        return merge_column(found, "gradients"), merge_column(found, "sample_weight")
+
+    def learn(self, data: PartitionedData, decisions: Decisions, progress: Progress) -> PartitionedModel:
+        """See :class:`Backend`."""
+        cluster, steps = self.cluster, decisions.choice.step
+        learning, finishing = progress.stages(("learning", 1.0 + 2.0 * steps), ("last fits", 2.0))
+        prepared = PreparedData.of(data)
+        ridges = decisions.settings.ridges
+        field, stages = learn_field(prepared, decisions.update, ridges, steps, learning, onward=True)
+        pairs = list(zip(prepared.partitions, stages, strict=True))
+        loo = [
+            cluster.submit(tasks.final_fits_at_targets, partition, decisions, stage)
+            for partition, stage in pairs
+        ]
+        noise = prepared.exchange(loo, "noise")
+        scores = [
+            cluster.submit(tasks.residual_scores, partition, stage, loo[p], noise[p])
+            for p, (partition, stage) in enumerate(pairs)
+        ]
+        tables = [
+            cluster.submit(
+                tasks.table_for_queries,
+                partition.table,
+                field.steps_at(p, steps)[0],
+                loo[p],
+                scores[p],
+            )
+            for p, partition in enumerate(prepared.layout.partitions)
+        ]
+        finishing.expect(len(tables))
+        cluster.gather(cluster.each(_wait_for, tables), finishing, [1.0] * len(tables), "last fits")
+        partitioning = prepared.layout.partitioning
+        left = LearnedField(partitioning.splits, tables, partitioning.boxes, steps)
+        # The tables have all that is needed later.
+        slim = replace(data, source=replace(data.source, ranges=[]))
+        return PartitionedModel(decisions, slim, left)
 
 
 def _wait_for(table: Table) -> None:

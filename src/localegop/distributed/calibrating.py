@@ -12,7 +12,7 @@ from dask.delayed import Delayed, delayed
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._predict.uncertainty import needed_share
+from localegop._predict.uncertainty import needed_weight
 from localegop.distributed.tables import Table
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def _find_brackets(summaries: list[list[tuple[Array, Array]]], levels: Array) ->
             most += np.concatenate([weight, weight[-1:]])[at]
         total = sum(weight[-1] for _, weight in parts)
         brackets = []
-        for needed in needed_share(levels, total):
+        for needed in needed_weight(levels, total):
             low = np.flatnonzero(most < needed)
             high = np.flatnonzero(least >= needed)
             brackets.append(

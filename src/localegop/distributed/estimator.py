@@ -18,16 +18,18 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from localegop._fit.plan import fitted
-from localegop._predict import storage
-from localegop._predict.uncertainty import checked_coverage
+from localegop._data import archive
+from localegop._fit.plan import fit_field
+from localegop._predict.model import Requested
+from localegop._predict.storage import decode_parameters
+from localegop._predict.uncertainty import check_coverage
 from localegop.distributed import files, queries
-from localegop.distributed.backend import learned_parts, without_data
+from localegop.distributed.backend import ClusterBackend, PartitionedModel
 from localegop.distributed.calibrating import lazy_multipliers
 from localegop.distributed.cluster import Cluster, connect
 from localegop.distributed.gathering import gather_model, lazy_residuals, mean_squared_slopes
 from localegop.distributed.inputs import align, is_lazy
-from localegop.distributed.predicting import QueryContext, Requested, lazy_fits
+from localegop.distributed.predicting import QueryContext, lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
 from localegop.regressor import LocalEGOPRegressor, _output_names
@@ -47,6 +49,8 @@ EXTRA_DOC = """
 
 class DaskLocalEGOPRegressor(LocalEGOPRegressor):
     """Replaced below."""
+
+    _partitioned: list[PartitionedModel]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LocalEGOPRegressor._parameter_constraints,
@@ -78,7 +82,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         self._flat_output = flat
         self.output_names_ = _output_names(names_of, self._n_outputs, flat)
         self._publish()
-        self.loo_residuals_ = lazy_residuals(self._models, flat)
+        self.loo_residuals_ = lazy_residuals(self._partitioned, flat)
         return self
 
     def _fit_on(self, cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> None:
@@ -87,7 +91,11 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         threads = sum(cluster.client.nthreads().values())
         count = partition_count(blocks.n, threads, self.max_neighbors, self.n_partitions)
         outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
-        self._models = [fitted(sort_rows(cluster, blocks, count, output), settings) for output in outputs]
+        self._partitioned = [
+            fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings)
+            for output in outputs
+        ]
+        self._decisions = [model.decisions for model in self._partitioned]
         self._n_outputs = blocks.outputs
         self.n_samples_, self.n_features_in_ = blocks.n, blocks.dimension
         if names is not None:
@@ -113,7 +121,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         std : like y
             Only with ``return_std``.
         """
-        return self._answers(X, Requested(with_uncertainty=return_std)).predicted(return_std)
+        return self._answers(X, Requested(uncertainty=return_std)).predicted(return_std)
 
     def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> da.Array:
         """Predict intervals that hold a new label with the given probability, lazily.
@@ -128,9 +136,10 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         dask array of shape (q, 2), or (q, k, 2) for a sequence of coverages
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
-        levels = checked_coverage(coverage)
-        factors = [lazy_multipliers(learned_parts(model)[1].tables, levels) for model in self._models]
-        return self._answers(X, Requested(with_uncertainty=True)).intervals(coverage, factors)
+        check_is_fitted(self, "_decisions")
+        levels = check_coverage(coverage)
+        factors = [lazy_multipliers(model.field.tables, levels) for model in self._partitioned]
+        return self._answers(X, Requested(uncertainty=True)).intervals(coverage, factors)
 
     def localize(self, X: Any, *, trace: bool = False) -> Any:
         """Fit at q points and return predictions, gradients and metrics, lazily.
@@ -146,7 +155,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         list of Delayed
             One :class:`localegop.results.LocalFits` for each block of X; None where a block is empty.
         """
-        return self._answers(X, Requested(with_uncertainty=True, full=True, trace=trace)).fits
+        return self._answers(X, Requested(uncertainty=True, everything=True, trace=trace)).fits
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of predictions, computed on the cluster."""
@@ -155,18 +164,23 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
 
     def global_importance(self) -> Array:
         """Share (D,) of each feature in the squared slope of f; see :class:`LocalEGOPRegressor`."""
-        check_is_fitted(self, "_models")
-        squares: Array = np.sum([mean_squared_slopes(model) for model in self._models], axis=0)
+        check_is_fitted(self, "_decisions")
+        squares: Array = np.sum([mean_squared_slopes(model) for model in self._partitioned], axis=0)
         total = float(squares.sum())
         return squares / total if total > 0.0 else squares
 
     def to_local(self) -> LocalEGOPRegressor:
         """Return a plain estimator with all data in this process, which must have enough memory for it."""
-        check_is_fitted(self, "_models")
+        check_is_fitted(self, "_decisions")
         local = self._without_data()
         settings = local._settings()
-        local._models = [replace(gather_model(model), settings=settings) for model in self._models]
+        local._decisions = [replace(decisions, settings=settings) for decisions in self._decisions]
+        local._models = [
+            replace(gather_model(model), decisions=decisions)
+            for model, decisions in zip(self._partitioned, local._decisions, strict=True)
+        ]
         local._publish()
+        local._publish_residuals()
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -176,37 +190,38 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         header["parameters"] = {k: v for k, v in header["parameters"].items() if k != "client"}
         folder = Path(path).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        for k, model in enumerate(self._models):
+        for k, model in enumerate(self._partitioned):
             about, parts = files.write_model(folder, k, model)
             header["models"].append(about)
             arrays |= parts
-        storage.write(folder / files.INDEX, header, arrays)
+        archive.write(folder / files.INDEX, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], client: Client | str | None = None) -> Self:
         """Read a model that :meth:`save` wrote; its partitions are read by the workers of ``client``."""
         folder, header, arrays = files.read_index(Path(path).resolve())
         try:
-            model = cls(**storage.decoded_parameters(header["parameters"]), client=client)
+            model = cls(**decode_parameters(header["parameters"]), client=client)
             model._validate_params()
             settings = replace(model._settings(), threads=model._task_threads)
             with connect(client) as cluster:
-                model._models = [
+                model._partitioned = [
                     files.read_model(cluster, folder, k, about, arrays, settings, int(header["n_samples"]))
                     for k, about in enumerate(header["models"])
                 ]
+                model._decisions = [each.decisions for each in model._partitioned]
                 model._restore_names(header)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{str(folder)!r} is not a valid localegop model: {error}") from error
-        model.loo_residuals_ = lazy_residuals(model._models, model._flat_output)
+        model.loo_residuals_ = lazy_residuals(model._partitioned, model._flat_output)
         return model
 
     def _without_data(self) -> LocalEGOPRegressor:
         """Return a plain estimator with everything except the data."""
-        check_is_fitted(self, "_models")
+        check_is_fitted(self, "_decisions")
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in EXTRA}
         plain = LocalEGOPRegressor(**parameters)
-        plain._models = [without_data(model) for model in self._models]
+        plain._decisions = self._decisions
         plain._flat_output = self._flat_output
         for name in ("n_features_in_", "n_samples_", "output_names_", "feature_names_in_"):
             if hasattr(self, name):
@@ -217,7 +232,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Lazy local fits at blocks of queries."""
         plain = self._without_data()
         asked = queries.read_queries(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        parts = [(QueryContext.of(model), learned_parts(model)[1]) for model in self._models]
+        parts = [(QueryContext.of(model), model.field) for model in self._partitioned]
         presenter, fits = delayed(plain), []
         for block in asked.blocks:
             each = [lazy_fits(block, context, field, requested) for context, field in parts]

@@ -1,6 +1,6 @@
 """Distributed models as files: one for each partition, written and read by workers, and an index.
 
-All have the format of :mod:`localegop._predict.storage`: arrays and JSON with a checksum, no pickle. All
+All have the format of :mod:`localegop._data.archive`: arrays and JSON with a checksum, no pickle. All
 workers must be able to see the folder.
 """
 
@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._fit.setup import Settings
-from localegop._predict import storage
-from localegop._predict.model import Model
-from localegop.distributed.backend import LearnedField, learned_parts, with_learned_parts, without_data
+from localegop._data import archive
+from localegop._engine.settings import Settings
+from localegop._predict.storage import pack_decisions, unpack_decisions
+from localegop.distributed.backend import LearnedField, PartitionedModel
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.partitions import PartitionedData, RowTransform
-from localegop.distributed.predicting import QueryContext, attach_rows
 from localegop.distributed.sorting import PartitionedRows
 from localegop.distributed.splitting import Splits
 from localegop.distributed.tables import Table
@@ -35,9 +34,9 @@ def part_name(model: int, part: int) -> str:
     return f"model-{model}-part-{part:05d}.npz"
 
 
-def write_model(folder: Path, k: int, model: Model) -> tuple[dict[str, Any], dict[str, Array]]:
+def write_model(folder: Path, k: int, model: PartitionedModel) -> tuple[dict[str, Any], dict[str, Array]]:
     """Let workers write the partitions of a model; return what the index has to say about it."""
-    data, field = learned_parts(model)
+    data, field = model.data, model.field
     cluster, source = data.cluster, data.source
     count = max(len(field.tables), len(source.inputs))
     jobs = []
@@ -52,8 +51,8 @@ def write_model(folder: Path, k: int, model: Model) -> tuple[dict[str, Any], dic
                 f"workers wrote to {str(folder)!r}, but nothing arrived there on this machine: save to a "
                 "folder that all machines share"
             )
-    about, arrays = storage.pack(_with_one_row(model), f"{k}_")
-    about["max_neighbors"] = data.options["max_neighbors"]
+    about, arrays = pack_decisions(model.decisions)
+    about |= {name: data.options[name] for name in ("max_neighbors", "radius", "cutoff")}
     splits: Splits = cluster.gather([field.splits])[0]
     about["partitioned"] = {
         "tables": len(field.tables),
@@ -63,19 +62,8 @@ def write_model(folder: Path, k: int, model: Model) -> tuple[dict[str, Any], dic
         "first": source.first,
         "n": source.n,
     }
-    tree: dict[str, NDArray[Any]] = {
-        "axis": splits.axis,
-        "threshold": splits.threshold,
-        "children": splits.children,
-    }
-    return about, arrays | {f"{k}_{name}": array for name, array in tree.items()}
-
-
-def _with_one_row(model: Model) -> Model:
-    """Model of one row of zeros, to write everything except the rows."""
-    data, field = learned_parts(model)
-    shapes = _column_shapes(1, len(model.units.label_scale), data.dimension, field.steps)
-    return attach_rows(QueryContext.of(model), {name: np.zeros(shape) for name, shape in shapes.items()})
+    arrays |= {"axis": splits.axis, "threshold": splits.threshold, "children": splits.children}
+    return about, {f"{k}_{name}": array for name, array in arrays.items()}
 
 
 def _column_shapes(m: int, outputs: int, dimension: int, steps: int) -> dict[str, tuple[int, ...]]:
@@ -91,7 +79,7 @@ def _column_shapes(m: int, outputs: int, dimension: int, steps: int) -> dict[str
 def _write_part(path: str, table: Table | None, inputs: Table | None, n: int) -> None:
     arrays = {f"{ROW}_{name}": column for name, column in (table or {}).items()}
     arrays |= {f"{INPUT}_{name}": column for name, column in (inputs or {}).items()}
-    storage.write(path, {"rows_in_all": n}, arrays)
+    archive.write(path, {"rows_in_all": n}, arrays)
 
 
 def read_model(
@@ -102,11 +90,12 @@ def read_model(
     arrays: dict[str, Array],
     settings: Settings,
     n_input: int,
-) -> Model:
+) -> PartitionedModel:
     """Build a model whose partitions are read by workers."""
     about = header["partitioned"]
-    empty = storage.unpack(header, arrays, f"{k}_", settings)
-    outputs, dimension, n = len(empty.units.label_scale), empty.data.dimension, int(about["n"])
+    decisions = unpack_decisions(header, archive.taker(arrays, f"{k}_"), settings)
+    units, steps, n = decisions.units, decisions.choice.step, int(about["n"])
+    outputs, dimension = len(units.label_scale), units.transform.shape[1]
     splits = _read_splits(arrays, k, int(about["box_count"]), dimension)
     tables, inputs = (
         [
@@ -115,7 +104,7 @@ def read_model(
         ]
         for kind, count in ((ROW, about["tables"]), (INPUT, about["inputs"]))
     )
-    cluster.gather(cluster.each(_check_table, tables, outputs, dimension, empty.choice.step))
+    cluster.gather(cluster.each(_check_table, tables, outputs, dimension, steps))
     source = PartitionedRows(
         cluster,
         [],
@@ -123,26 +112,21 @@ def read_model(
         [int(first) for first in about["first"]],
         n,
         n_input,
-        len(empty.units.center),
+        len(units.center),
         outputs,
         splits.count,
     )
-    options = {"kernel": empty.data.kernel, "max_neighbors": header["max_neighbors"]}
-    options |= {name: getattr(empty.data, name) for name in ("radius", "threads", "cutoff")}
-    row_transform = RowTransform(empty.units, None, np.zeros(0, dtype=np.int64))
-    data = PartitionedData(source, row_transform, options)
-    field = LearnedField(
-        cluster.submit(_identity, splits),
-        tables,
-        [int(box) for box in about["boxes"]],
-        empty.choice.step,
-    )
-    return with_learned_parts(without_data(empty), data, field)
+    options = settings.data_options(units)
+    options |= {name: header[name] for name in ("max_neighbors", "radius", "cutoff")}
+    data = PartitionedData(source, RowTransform(units, None, np.zeros(0, dtype=np.int64)), options)
+    boxes = [int(box) for box in about["boxes"]]
+    field = LearnedField(cluster.submit(_identity, splits), tables, boxes, steps)
+    return PartitionedModel(decisions, data, field)
 
 
 def _read_splits(arrays: dict[str, Array], k: int, count: int, dimension: int) -> Splits:
     """Read the splits of a model into ``count`` boxes, and check them."""
-    take, nodes = storage.taker(arrays, f"{k}_"), count - 1
+    take, nodes = archive.taker(arrays, f"{k}_"), count - 1
     splits = Splits(
         take("axis", (nodes,)).astype(np.int64),
         take("threshold", (nodes,)),
@@ -150,7 +134,7 @@ def _read_splits(arrays: dict[str, Array], k: int, count: int, dimension: int) -
         count,
     )
     known = (splits.axis >= 0).all() and (splits.axis < dimension).all()
-    storage.require(bool(known), "splits along axes that do not exist")
+    archive.require(bool(known), "splits along axes that do not exist")
     return splits
 
 
@@ -161,7 +145,7 @@ def _identity(splits: Splits) -> Splits:
 def _read_part(path: str, kind: str, n: int) -> Table:
     """Read one table of a partition's file."""
     try:
-        header, arrays = storage.read(path)
+        header, arrays = archive.read(path)
     except FileNotFoundError:
         raise ValueError(
             f"a worker cannot find {path!r}: the folder of a distributed model must be complete, and all "
@@ -178,11 +162,11 @@ def _read_part(path: str, kind: str, n: int) -> Table:
 
 def _check_table(table: Table, outputs: int, dimension: int, steps: int) -> None:
     """Raise an error unless a table has what a partition needs."""
-    take = storage.taker(table, "")
+    take = archive.taker(table, "")
     m = len(take("number", ndim=1))
     for name, shape in _column_shapes(m, outputs, dimension, steps).items():
         take(name, shape)
-    storage.require(bool((np.diff(table["number"]) > 0).all()), "rows out of order")
+    archive.require(bool((np.diff(table["number"]) > 0).all()), "rows out of order")
 
 
 def read_index(path: str | os.PathLike[str]) -> tuple[Path, dict[str, Any], dict[str, Array]]:
@@ -193,5 +177,5 @@ def read_index(path: str | os.PathLike[str]) -> tuple[Path, dict[str, Any], dict
             f"{str(folder)!r} is not a distributed localegop model: it has no file {INDEX}. To read a "
             "file written by LocalEGOPRegressor.save, use LocalEGOPRegressor.load"
         )
-    header, arrays = storage.read(folder / INDEX)
+    header, arrays = archive.read(folder / INDEX)
     return folder, header, arrays

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from localegop._predict.model import Model, squared_slopes
+from localegop._predict.decisions import Decisions
+from localegop._predict.model import Model
 from localegop._predict.uncertainty import Calibration
-from localegop.distributed.backend import learned_parts, without_data
+from localegop.distributed.backend import PartitionedModel
 from localegop.distributed.predicting import QueryContext, attach_rows
 from localegop.distributed.tables import Table, merge_sorted
 
@@ -19,39 +22,42 @@ Positions = NDArray[np.int64]
 RESIDUAL_BLOCK = 100_000  # input rows in a block of residuals
 
 
-def gather_model(model: Model) -> Model:
+def gather_model(model: PartitionedModel) -> Model:
     """Model with all its data in this process."""
-    data, field = learned_parts(model)
-    cluster, source = data.cluster, data.source
-    tables: list[Table] = [cluster.gather([table])[0] for table in field.tables]
+    cluster, source = model.data.cluster, model.data.source
+    tables: list[Table] = [cluster.gather([table])[0] for table in model.field.tables]
     together = merge_sorted(tables)
-    whole = attach_rows(QueryContext.of(model), together)
-    whole.position = np.full(source.n_input, -1, dtype=np.intp)
-    whole.part = np.zeros(source.n_input)
+    position = np.full(source.n_input, -1, dtype=np.intp)
+    part = np.zeros(source.n_input)
     for first, inputs in zip(source.first, source.inputs, strict=True):
         table: Table = cluster.gather([inputs])[0]
-        whole.position[table["input_row"]] = first + table["position"]
-        whole.part[table["input_row"]] = table["weight_fraction"]
-    whole.calibration = Calibration.from_scores(together["score"], together["sample_weight"])
-    return whole
+        position[table["input_row"]] = first + table["position"]
+        part[table["input_row"]] = table["weight_fraction"]
+    return replace(
+        attach_rows(QueryContext.of(model), together),
+        position=position,
+        part=part,
+        calibration=Calibration.from_scores(together["score"], together["sample_weight"]),
+    )
 
 
-def mean_squared_slopes(model: Model) -> Array:
+def mean_squared_slopes(model: PartitionedModel) -> Array:
     """Mean squares (D,) of the gradients at all rows, per standard deviation of a feature."""
-    data, field = learned_parts(model)
-    parts = data.cluster.gather(data.cluster.each(_slope_sums, field.tables, without_data(model)))
+    cluster = model.data.cluster
+    parts = cluster.gather(cluster.each(_slope_sums, model.field.tables, model.decisions))
     mean: Array = np.sum([part[0] for part in parts], axis=0) / sum(part[1] for part in parts)
     return mean
 
 
-def _slope_sums(table: Table, model: Model) -> tuple[Array, float]:
+def _slope_sums(table: Table, decisions: Decisions) -> tuple[Array, float]:
     weight = table["sample_weight"]
-    return squared_slopes(model, table["loo_gradients"], weight) * weight.sum(), float(weight.sum())
+    slopes = decisions.squared_slopes(table["loo_gradients"], weight)
+    return slopes * weight.sum(), float(weight.sum())
 
 
-def lazy_residuals(models: list[Model], flat: bool) -> da.Array:
+def lazy_residuals(models: list[PartitionedModel], flat: bool) -> da.Array:
     """Leave-one-out residuals of the input rows; NaN at rows that were left out."""
-    sources = [learned_parts(model)[0].source for model in models]
+    sources = [model.data.source for model in models]
     n, outputs = sources[0].n_input, sum(source.outputs for source in sources)
     blocks = []
     for start in range(0, n, RESIDUAL_BLOCK):
@@ -61,10 +67,9 @@ def lazy_residuals(models: list[Model], flat: bool) -> da.Array:
     return da.concatenate(blocks)
 
 
-def _residual_block(model: Model, start: int, count: int) -> Delayed:
+def _residual_block(model: PartitionedModel, start: int, count: int) -> Delayed:
     """Residuals of ``count`` input rows from ``start`` on."""
-    data, field = learned_parts(model)
-    source = data.source
+    source = model.data.source
     numbers = delayed(_merge_numbers)(
         [
             delayed(_find_numbers)(inputs, first, start, count)
@@ -72,8 +77,9 @@ def _residual_block(model: Model, start: int, count: int) -> Delayed:
         ],
         count,
     )
-    parts = [delayed(_find_residuals)(table, numbers) for table in field.tables]
-    return delayed(_merge_residuals)(parts, count, source.outputs, model.units.label_scale)
+    parts = [delayed(_find_residuals)(table, numbers) for table in model.field.tables]
+    scale = model.decisions.units.label_scale
+    return delayed(_merge_residuals)(parts, count, source.outputs, scale)
 
 
 def _find_numbers(inputs: Table, first: int, start: int, count: int) -> tuple[Positions, Positions]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._engine.local_data import Candidates, LocalData
+from localegop._engine.chunks import chunks
+from localegop._engine.local_data import LocalData
+from localegop._engine.neighbor_lists import NeighborLists
 
 Array = NDArray[np.float64]
 Code = np.uint8 | np.uint16
@@ -21,7 +23,7 @@ class PackedLists:
     """Sorted lists, stored as steps from one entry to the next.
 
     The largest code stands for a step of its size that leads to no entry, so that longer steps can be
-    written as several codes. Slices are unpacked to :class:`Candidates`.
+    written as several codes. Slices are unpacked to :class:`NeighborLists`.
     """
 
     first: NDArray[np.int32]
@@ -49,10 +51,10 @@ class PackedLists:
         parts = []
         for rows in self.batches():
             lists = self[rows]
-            parts.append(pack(Candidates(lists.start, number[lists.indices]), self.codes.dtype.type))
+            parts.append(pack(NeighborLists(lists.start, number[lists.indices]), self.codes.dtype.type))
         return join(parts)
 
-    def __getitem__(self, rows: slice) -> Candidates:
+    def __getitem__(self, rows: slice) -> NeighborLists:
         begin, end, _ = rows.indices(len(self.first))
         at = self.start[begin : end + 1] - self.start[begin]
         codes = self.codes[self.start[begin] : self.start[end]]
@@ -60,18 +62,18 @@ class PackedLists:
         sums = np.cumsum(codes, dtype=np.int64)
         counts = np.concatenate([[0], np.cumsum(entry)])[at]
         base = np.repeat(self.first[begin:end] - sums[at[:-1]], np.diff(counts)) if len(codes) else 0
-        return Candidates(counts, (sums[entry] + base).astype(np.int32))
+        return NeighborLists(counts, (sums[entry] + base).astype(np.int32))
 
 
 def find_and_pack(data: LocalData, centers: Array) -> PackedLists | None:
     """Find the points that centers may look at, and pack them a few centers at a time."""
     if data.limit is None and data.radius is None:
         return None
-    kind: type[Code] = np.uint8 if data.n < 255 * data.reachable else np.uint16  # by the usual step
+    kind: type[Code] = np.uint8 if data.n < 255 * data.max_visible else np.uint16  # by the usual step
     return join(
         [
-            pack(data.candidates(centers[rows]), kind)
-            for rows in data.chunks(len(centers), 8 * data.reachable)
+            pack(data.neighbor_lists(centers[rows]), kind)
+            for rows in chunks(len(centers), 8 * data.max_visible)
         ]
     )
 
@@ -89,15 +91,15 @@ def join(parts: list[PackedLists]) -> PackedLists:
     )
 
 
-def pack(candidates: Candidates | None, kind: type[Code] = np.uint8) -> PackedLists:
+def pack(lists: NeighborLists | None, kind: type[Code] = np.uint8) -> PackedLists:
     """Pack lists of at least one entry each."""
-    assert candidates is not None
-    starts = candidates.start[:-1]
-    steps = np.diff(candidates.indices, prepend=candidates.indices[:1])
+    assert lists is not None
+    starts = lists.start[:-1]
+    steps = np.diff(lists.indices, prepend=lists.indices[:1])
     steps[starts] = 0
     most = np.iinfo(kind).max
     ends = np.cumsum(steps // most + 1)
     codes = np.full(int(ends[-1]) if len(ends) else 0, most, dtype=kind)
     codes[ends - 1] = steps % most
-    start = np.concatenate([[0], ends])[candidates.start]
-    return PackedLists(candidates.indices[starts], start.astype(np.int64), codes)
+    start = np.concatenate([[0], ends])[lists.start]
+    return PackedLists(lists.indices[starts], start.astype(np.int64), codes)

@@ -7,7 +7,6 @@ partitions that its centers may look at (:mod:`localegop.distributed.halo`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,18 +15,14 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._data.sums import Extent
-from localegop._data.units import Units
-from localegop._engine.local_data import LocalData, turned
-from localegop._fit.initial_axes import extent_in
-from localegop._fit.pilot_fits import TrialFits, trial_fits
-from localegop._fit.setup import Settings, data_options, in_units
+from localegop._data.units import Units, rotate
+from localegop._engine.local_data import LocalData
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.halo import CELL, HaloRegion, halo_region, halo_rows, neighbors_needed
 from localegop.distributed.shuffling import shuffle
 from localegop.distributed.sorting import PartitionedRows
 from localegop.distributed.splitting import SAMPLE, Splits, split_space
-from localegop.distributed.tables import Table, merge_sorted, stack, take
+from localegop.distributed.tables import Table, stack, take
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -53,7 +48,7 @@ class RowTransform:
         number = first + np.arange(len(rows))
         return {
             "number": number,
-            "rows": rows if self.axes is None else turned(rows, self.axes),
+            "rows": rows if self.axes is None else rotate(rows, self.axes),
             "labels": self.units.labels(table["y"]),
             "sample_weight": table["sample_weight"],
             "held_out": np.isin(number, self.held_out),
@@ -97,28 +92,33 @@ class PartitionedData:
         return None if most is None or most >= self.n else most
 
     @property
-    def reachable(self) -> int:
+    def max_visible(self) -> int:
         """How many points a center can look at."""
         return self.n if self.limit is None else self.limit
+
+    @property
+    def largest_size(self) -> float:
+        """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
+        return max(0.5 * self.max_visible, 1.0)
 
     def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
         """Hold some points out."""
         return replace(self, row_transform=replace(self.row_transform, held_out=held_out))
 
-    def turned(self, axes: Array) -> PartitionedData:
+    def rotated(self, axes: Array) -> PartitionedData:
         """Return the same points in other axes (D, r)."""
         assert self.row_transform.axes is None
         return replace(self, row_transform=replace(self.row_transform, axes=axes), in_old_axes=self)
 
-    def narrowed(self, most: int) -> PartitionedData:
+    def limited(self, most: int) -> PartitionedData:
         """Return the same points, with centers that look at no more than ``most`` of them."""
-        return replace(self, options=self.options | {"max_neighbors": min(most, self.reachable)})
+        return replace(self, options=self.options | {"max_neighbors": min(most, self.max_visible)})
 
 
 def local_data(table: Table, n_total: int, options: DataOptions) -> LocalData:
     """Rows of a table, some of ``n_total``, ready for local fits."""
     columns = [np.ascontiguousarray(table[name]) for name in ("rows", "labels", "sample_weight")]
-    return LocalData(*columns, **options, among=n_total)
+    return LocalData(*columns, **options, n_total=n_total)
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _stack_pieces(pieces: list[Table]) -> Table:
 
 
 def _in_axes(table: Table, axes: Array) -> Table:
-    return {**table, "rows": turned(table["rows"], axes)}
+    return {**table, "rows": rotate(table["rows"], axes)}
 
 
 def _facts(table: Table) -> tuple[int, int, Array, Array]:
@@ -278,18 +278,8 @@ def _halo_rows(table: Table, region: HaloRegion, k: int, held_out_excluded: bool
     return rest[halo_rows(table["rows"][rest], region, k)]
 
 
-@in_units.register
-def _(rows: PartitionedRows, units: Units, settings: Settings) -> PartitionedData:
-    row_transform = RowTransform(units, None, np.zeros(0, dtype=np.int64))
-    return PartitionedData(rows, row_transform, data_options(units, settings))
-
-
-@extent_in.register
-def _(data: PartitionedData) -> Extent:
-    return data.source.extent("rows", _without_held_out, data.row_transform)
-
-
-def _without_held_out(table: Table, first: int, row_transform: RowTransform) -> Table:
+def without_held_out(table: Table, first: int, row_transform: RowTransform) -> Table:
+    """Transform the rows of a range, and leave out those held out."""
     transformed = row_transform(table, first)
     return take(transformed, ~transformed["held_out"])
 
@@ -300,66 +290,8 @@ def rank_to_number(ranks: Numbers, held_out: Numbers) -> Numbers:
     return ranks + before
 
 
-@trial_fits.register
-def _(
-    data: PartitionedData,
-    tried: Numbers,
-    sizes: tuple[float, ...],
-    ridges: tuple[float, ...],
-    gradients: bool,
-) -> TrialFits:
-    cluster = data.cluster
-    numbers = rank_to_number(tried, data.row_transform.held_out)
-    layout = lay_out(data, numbers)
-    fits = [
-        cluster.submit(
-            _pilot_fits,
-            partition.table,
-            [exchange.table for exchange in exchanges],
-            numbers,
-            (data.n, data.options),
-            (sizes, ridges, gradients),
-        )
-        for partition, exchanges in zip(layout.partitions, layout.exchanges, strict=True)
-    ]
-    found = cluster.gather(cluster.each(_squares, fits))
-    return TrialFits(
-        merge_column(found, "squares"),
-        merge_column(found, "sample_weight"),
-        lambda size, ridge: merge_column(
-            cluster.gather(cluster.each(_gradients, fits, size, ridge)), "gradients"
-        ),
-    )
-
-
 def merge_column(tables: list[Table], name: str) -> Array:
     """Put a column of several tables together, in the order of the rows' numbers."""
     together = stack(tables)
     column: Array = together[name][np.argsort(together["number"])]
     return column
-
-
-PilotFits = tuple[Table, Callable[[int, int], Array]]
-
-
-def _pilot_fits(
-    table: Table,
-    halo: list[Table],
-    numbers: Numbers,
-    n_total_and_options: tuple[int, DataOptions],
-    grid: tuple[tuple[float, ...], tuple[float, ...], bool],
-) -> PilotFits:
-    rest = take(table, ~table["held_out"])
-    together = merge_sorted([rest, *halo])
-    targets = rest["number"][np.isin(rest["number"], numbers)]
-    at = np.searchsorted(together["number"], targets)
-    fits = trial_fits(local_data(together, *n_total_and_options), at, *grid)
-    return {"number": targets, "squares": fits.squares, "sample_weight": fits.share}, fits.gradients
-
-
-def _squares(fits: PilotFits) -> Table:
-    return fits[0]
-
-
-def _gradients(fits: PilotFits, size: int, ridge: int) -> Table:
-    return {"number": fits[0]["number"], "gradients": fits[1](size, ridge)}

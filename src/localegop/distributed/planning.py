@@ -12,10 +12,10 @@ from typing import Any
 
 from dask.utils import parse_bytes
 
-from localegop._fit.pilot_fits import seen_first
-from localegop._fit.plan import steps_of_first
-from localegop._fit.setup import RIDGES
-from localegop._selection.search_grid import N_FOLDS, n_folds
+from localegop._engine.settings import RIDGES
+from localegop._fit.attempts import steps_of_first_attempt
+from localegop._fit.pilot_fits import pilot_neighbor_count
+from localegop._selection.folds import FEWEST_POINTS, count_folds
 from localegop.distributed.estimator import DaskLocalEGOPRegressor
 from localegop.distributed.shuffling import shuffle_tasks
 from localegop.distributed.splitting import partition_count
@@ -138,18 +138,18 @@ def plan(
     count = partition_count(n, workers * threads, model.max_neighbors, model.n_partitions)
     k = n if model.max_neighbors is None else min(n, model.max_neighbors)
     halo = _halo_fraction(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
-    steps = model._settings().schedule_for(D)[1]
+    steps = model._settings().n_steps
     learns_axes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    pilot = (max(steps_of_first(n, tuple(range(steps + 1)))), seen_first(n, k))
+    pilot = (max(steps_of_first_attempt(n, tuple(range(steps + 1)))), pilot_neighbor_count(n, k))
     attempts = [pilot, (steps, k)] if learns_axes else [(steps, k)]  # steps and neighbors
-    attempts = attempts * n_folds(n) if n >= 2 * N_FOLDS else []
+    attempts = attempts * count_folds(n) if n >= FEWEST_POINTS else []
     folds = len(attempts)
     each = -(-count // workers)
-    uses = _memory_by_use(n / count, each, halo, D, n_outputs, k, steps, model.ridge == "loo")
+    uses = _memory_by_use(n / count, each, halo, D, n_outputs, k, steps, model.ridge == "auto")
     learning = [(max(2 * t - 1, 0), near) for t, near in attempts] + [(2 * steps + 2, k)]
     busy = min(count, workers * threads)
     rounds = -(-count // busy) * busy / count  # the last round of partitions may leave threads idle
-    tasks = TASK * _tasks(count, folds, steps, ROUNDS * n_folds(n) if learns_axes else 0)
+    tasks = TASK * _tasks(count, folds, steps, ROUNDS * count_folds(n) if learns_axes else 0)
     passes = sum(times * _cost(PASS, D, near) for times, near in learning)
     work = n * (passes + (folds + 1) * _cost(SEARCH, D, k))
     query = (steps + QUERY_PASSES) * _cost(PASS, D, k) + _cost(SEARCH, D, k)

@@ -14,52 +14,50 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from localegop._engine.gradient_field import GradientField
-from localegop._predict.model import Aftermath, Model
-from localegop.distributed.backend import LearnedField, learned_parts, without_data
+from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.model import Model, Requested
+from localegop.distributed.backend import LearnedField, PartitionedModel
 from localegop.distributed.halo import HaloRegion, halo_region, halo_rows, neighbors_needed
 from localegop.distributed.partitions import DataOptions, local_data
 from localegop.distributed.splitting import Splits
 from localegop.distributed.tables import Table, merge_sorted, take
-from localegop.results import LocalFits, Neighbors, joined, reordered
+from localegop.results import LocalFits, Neighbors, join_fits, reorder_fits
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """What queries have to know of a fit: the model without data, and the options of its data."""
+    """What queries have to know of a fit: what was decided, and the options of its data."""
 
-    model: Model
+    decisions: Decisions
     options: DataOptions
     n: int
     boxes: tuple[int, ...]  # of the splits, one for each partition
 
     @classmethod
-    def of(cls, model: Model) -> QueryContext:
+    def of(cls, model: PartitionedModel) -> QueryContext:
         """Context of a model that was fitted on a cluster."""
-        data, field = learned_parts(model)
-        return cls(without_data(model), data.options, data.n, tuple(field.boxes))
+        return cls(model.decisions, model.data.options, model.data.n, tuple(model.field.boxes))
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the recursion before the final fit."""
+        return self.decisions.choice.step
 
     @property
     def neighbors_needed(self) -> int:
         """How many of the nearest rows a query needs."""
-        return neighbors_needed(self.options["max_neighbors"], self.model.units.transform.shape[1], self.n)
+        dimension = self.decisions.units.transform.shape[1]
+        return neighbors_needed(self.options["max_neighbors"], dimension, self.n)
 
 
-@dataclass(frozen=True)
-class Requested:
-    """What is asked for: predictions, with ``with_uncertainty`` their noise, with ``full`` everything."""
-
-    with_uncertainty: bool = False
-    full: bool = False
-    trace: bool = False
-
-    def columns(self, steps: int) -> list[str]:
-        """Columns of the partitions' tables that are needed."""
-        names = ["number", "rows", "labels", "sample_weight", *(f"gradients_{t}" for t in range(steps))]
-        if self.with_uncertainty or self.full:
-            names += ["loo_residuals", "loo_noise", "loo_gradients"]
-        return names + [f"errors_{t}" for t in range(steps) if self.trace]
+def columns_for(requested: Requested, steps: int) -> list[str]:
+    """Columns of the partitions' tables that are needed for what is requested."""
+    names = ["number", "rows", "labels", "sample_weight", *(f"gradients_{t}" for t in range(steps))]
+    if requested.uncertainty or requested.everything:
+        names += ["loo_residuals", "loo_noise", "loo_gradients"]
+    return names + [f"errors_{t}" for t in range(steps) if requested.trace]
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def lazy_fits(block: Delayed, context: QueryContext, field: LearnedField, reques
 
 
 def _route(X: Array, context: QueryContext, splits: Splits) -> RoutedQueries:
-    centers = context.model.centers(X)
+    centers = context.decisions.query_rows(X)
     # queries in a box without rows go to the first partition, whose halo then has all of their neighbors
     partition = np.zeros(splits.count, dtype=np.int64)
     partition[list(context.boxes)] = np.arange(len(context.boxes))
@@ -109,7 +107,7 @@ def _rows_for_others(
 ) -> list[Table | None]:
     """Rows of partition q in the region of each of the others."""
     found: list[Table | None] = []
-    columns = requested.columns(context.model.choice.step)
+    columns = columns_for(requested, context.steps)
     for p, region in enumerate(regions):
         positions = np.zeros(0, dtype=np.intp)
         if p != q:
@@ -130,35 +128,27 @@ def _fit_in_partition(
     here = routed.partition == p
     if not here.any():
         return None
-    columns = requested.columns(context.model.choice.step)
+    columns = columns_for(requested, context.steps)
     halo = [part for from_other in halos if (part := from_other[p]) is not None]
     together = merge_sorted([take(table, slice(None), columns), *halo])
-    fits = attach_rows(context, together).fits(
-        routed.X[here],
-        spread=requested.with_uncertainty,
-        full=requested.full,
-        trace=requested.trace,
-        threads=context.options["threads"],
-        verbose=0,
-    )
+    fits = attach_rows(context, together).fits(routed.X[here], requested)
     return replace(fits, _neighbors_at=_neighbors_elsewhere)
 
 
 def attach_rows(context: QueryContext, table: Table) -> Model:
-    """Model that knows only the rows of a table."""
-    data, steps = local_data(table, context.n, context.options), context.model.choice.step
+    """Model that knows only the rows of a table, and not what became of the input rows."""
+    data, steps = local_data(table, context.n, context.options), context.steps
     field = GradientField(
         data,
-        context.model.rules,
-        context.model.settings.ridges,
-        [np.ascontiguousarray(table[f"gradients_{t}"]) for t in range(steps)],
-        [table[f"errors_{t}"] for t in range(steps) if f"errors_{t}" in table],
+        context.decisions.update,
+        tuple(np.ascontiguousarray(table[f"gradients_{t}"]) for t in range(steps)),
+        tuple(table[f"errors_{t}"] for t in range(steps) if f"errors_{t}" in table),
     )
-    after = None
+    loo = None
     if "loo_noise" in table:
         names = ("loo_residuals", "loo_noise", "loo_gradients")
-        after = Aftermath(*(np.ascontiguousarray(table[name]) for name in names))
-    return replace(context.model, data=data, field=field, after=after)
+        loo = LooDiagnostics(*(np.ascontiguousarray(table[name]) for name in names))
+    return Model(context.decisions, data, np.zeros(0, dtype=np.intp), np.zeros(0), field, loo)
 
 
 def _merge_fits(routed: RoutedQueries, fits: list[LocalFits | None]) -> LocalFits | None:
@@ -169,7 +159,7 @@ def _merge_fits(routed: RoutedQueries, fits: list[LocalFits | None]) -> LocalFit
     order = np.concatenate(
         [np.flatnonzero(routed.partition == p) for p, part in enumerate(fits) if part is not None]
     )
-    return reordered(joined(found), np.argsort(order))
+    return reorder_fits(join_fits(found), np.argsort(order))
 
 
 def _neighbors_elsewhere(query: Array) -> Neighbors:

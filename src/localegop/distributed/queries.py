@@ -12,6 +12,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import ArrayLike, NDArray
 
+from localegop._predict.model import Requested
 from localegop.distributed.inputs import BLOCK_BYTES, is_lazy, lazy_blocks, to_numbers
 from localegop.results import LocalFits
 
@@ -36,9 +37,7 @@ class Predictor(Presenter, Protocol):
     n_jobs: int | None
     verbose: int
 
-    def _raw_fits(
-        self, X: Array, *, spread: bool = False, full: bool = False, trace: bool = False
-    ) -> list[LocalFits]: ...
+    def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]: ...
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Answers:
 P = TypeVar("P", bound=Predictor)
 
 
-def mapped(model: P, X: Any, **requested: bool) -> Answers:
+def map_blocks(model: P, X: Any, requested: Requested) -> Answers:
     """Answers of an estimator in this process, which is sent to where the blocks of queries are."""
     queries = read_queries(X, model.n_features_in_, getattr(model, "feature_names_in_", None))
     sent = copy(model)
@@ -167,8 +166,8 @@ def mapped(model: P, X: Any, **requested: bool) -> Answers:
     return Answers(queries, fits, model)
 
 
-def _fits(model: Predictor, X: Array, requested: dict[str, bool]) -> LocalFits | None:
-    return model._presented(model._raw_fits(X, **requested)) if len(X) else None
+def _fits(model: Predictor, X: Array, requested: Requested) -> LocalFits | None:
+    return model._presented(model._raw_fits(X, requested)) if len(X) else None
 
 
 def present(presenter: Presenter, fits: list[LocalFits | None]) -> LocalFits | None:

@@ -15,8 +15,8 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._data.rows import distinct_rows
-from localegop._data.sums import Extent, extent_of
+from localegop._data.rows import merge_rows
+from localegop._data.sums import Extent, measure_extent_in_parts
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
 from localegop.distributed.shuffling import shuffle
@@ -55,19 +55,9 @@ class PartitionedRows:
         """Extent of the labels."""
         return self.extent("y")
 
-    @property
-    def position(self) -> NDArray[np.intp]:
-        """Empty: what became of the input rows stays on the cluster."""
-        return np.zeros(0, dtype=np.intp)
-
-    @property
-    def part(self) -> Array:
-        """Empty, for the same reason."""
-        return np.zeros(0)
-
     def extent(self, name: str, prepare: Callable[..., Table] | None = None, *arguments: object) -> Extent:
         """Extent of a column of ``prepare(table, first, *arguments)``, or of the tables themselves."""
-        return extent_of(
+        return measure_extent_in_parts(
             lambda function: self.cluster.gather(
                 [
                     self.cluster.submit(_apply, table, first, name, function, prepare, arguments)
@@ -156,9 +146,9 @@ def _split_by_range(table: Table, output: int | None, splitters: Array, count: i
 
 def _merge_repeats(pieces: list[Table]) -> tuple[Table, Table]:
     table = stack(pieces)
-    rows = distinct_rows(table["X"], table["y"], table["sample_weight"])
+    rows = merge_rows(table["X"], table["y"], table["sample_weight"])
     inputs = {"input_row": table["input_row"], "position": rows.position, "weight_fraction": rows.part}
-    return {"X": rows.X, "y": rows.y, "sample_weight": rows.share}, inputs
+    return {"X": rows.X, "y": rows.y, "sample_weight": rows.sample_weight}, inputs
 
 
 def _sizes(merged: tuple[Table, Table]) -> tuple[int, float]:

@@ -5,20 +5,24 @@ The work itself is that of a fit in one process, done at some of the points: the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.centers import Centers
 from localegop._engine.gradient_field import FieldLearner, GradientField
-from localegop._engine.recursion import Recursion, Rules, Stage, isotropic
-from localegop._fit.plan import aftermath, noise_around, refined_gradients
-from localegop._predict.model import Model
-from localegop._predict.uncertainty import expected_deviation, scores_of
+from localegop._engine.recursion import MetricUpdate, Recursion, Stage
+from localegop._fit.leave_one_out import gradients_in_field, leave_one_out_fits, noise_around
+from localegop._fit.pilot_fits import fit_pilot
+from localegop._predict.decisions import Decisions
+from localegop._predict.uncertainty import expect_deviation, score_residuals
 from localegop._progress import SILENT
-from localegop._selection.holdout import Measure, at_some
-from localegop._selection.isotropic_baseline import errors_of_guests
-from localegop._selection.search_grid import Fold, Menu, fold_of, held_out_errors
+from localegop._selection.folds import Fold, hold_out
+from localegop._selection.holdout import Measure, evaluate_some, grid_errors
+from localegop._selection.isotropic_baseline import isotropic_errors
+from localegop._selection.search_grid import SearchGrid
 from localegop.distributed.packed_lists import PackedLists, find_and_pack, pack
 from localegop.distributed.partitions import DataOptions, Numbers, local_data
 from localegop.distributed.tables import Table, merge_sorted, take
@@ -38,8 +42,8 @@ class PartitionData:
     held_out: Table  # number and sample_weight of the held-out points
 
     def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
-        data, lists = self.fold.data, self.fold.candidates
-        rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.share.nbytes)
+        data, lists = self.fold.data, self.fold.targets.lists
+        rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.sample_weight.nbytes)
         return rows + self.number.nbytes + self.order.nbytes + (0 if lists is None else lists.__sizeof__())
 
     def at_all_rows(self, at_targets: Array, at_halo: list[Array]) -> Array:
@@ -47,29 +51,29 @@ class PartitionData:
         return np.ascontiguousarray(np.concatenate([at_targets, *at_halo])[self.order])
 
     @property
-    def targets(self) -> NDArray[np.intp]:
+    def targets(self) -> NDArray[np.int64]:
         """Positions of the points to learn at."""
-        return self.fold.own
+        assert self.fold.targets.left_out is not None
+        return self.fold.targets.left_out
 
     @property
     def target_number(self) -> Numbers:
         """Numbers of the points to learn at."""
         return self.number[self.targets]
 
-    def learner(self, rules: Rules, ridges: Ridges) -> FieldLearner:
+    def learner(self, ridges: Ridges) -> FieldLearner:
         """Learner at the targets."""
-        field = GradientField(self.fold.data, rules, ridges)
-        return FieldLearner(field, self.targets, self.fold.candidates, SILENT)
+        return FieldLearner(self.fold.data, ridges, self.fold.targets, SILENT)
 
     def field(
-        self, rules: Rules, ridges: Ridges, at_targets: list[Table], at_halo: list[list[Array]]
+        self, update: MetricUpdate, at_targets: list[Table], at_halo: list[list[Array]]
     ) -> GradientField:
         """Field from the gradients of each step, at the targets and in the halo."""
-        gradients = [
+        gradients = tuple(
             self.at_all_rows(step["gradients"], halo)
             for step, halo in zip(at_targets, at_halo, strict=True)
-        ]
-        return GradientField(self.fold.data, rules, ridges, gradients)
+        )
+        return GradientField(self.fold.data, update, gradients)
 
 
 def prepare_partition(
@@ -88,17 +92,14 @@ def prepare_partition(
         number, fold = _fold_without_held_out(table, halo, n_total[0], options)
     else:
         number, fold = _fold_taking_out(table, halo, n_total, options)
-    lists, center_lists = fold.candidates, fold.center_candidates
-    assert lists is None or isinstance(lists, PackedLists)
-    assert center_lists is None or isinstance(center_lists, PackedLists)
-    used = _rows_in_use(fold, lists, center_lists)
+    used = _rows_in_use(fold)
     number = number[used]
     halo_numbers = [part["number"] for part in halo]
     halo_used = [np.flatnonzero(np.isin(part, number)) for part in halo_numbers]
     kept = [part[at] for part, at in zip(halo_numbers, halo_used, strict=True)]
     order = np.argsort(np.concatenate([table["number"][~held_out], *kept]), kind="stable")
     return PartitionData(
-        _drop_unused_rows(fold, used, lists, center_lists),
+        _drop_unused_rows(fold, used),
         number,
         order,
         halo_used,
@@ -114,10 +115,11 @@ def _fold_without_held_out(
     rest = take(table, ~held_out)
     together = merge_sorted([rest, *halo])
     data = local_data(together, n_total, options)
-    targets = np.searchsorted(together["number"], rest["number"])
+    points = np.searchsorted(together["number"], rest["number"])
+    targets = Centers(data.rows[points], find_and_pack(data, data.rows[points]), points)
     centers = np.ascontiguousarray(table["rows"][held_out])
-    lists, center_lists = find_and_pack(data, data.rows[targets]), find_and_pack(data, centers)
-    return together["number"], Fold(data, targets, lists, centers, table["labels"][held_out], center_lists)
+    outside = Centers(centers, find_and_pack(data, centers))
+    return together["number"], Fold(data, targets, outside, table["labels"][held_out])
 
 
 def _fold_taking_out(
@@ -128,42 +130,47 @@ def _fold_taking_out(
     data = local_data(together, n_total[1], options)
     own_rows = np.searchsorted(together["number"], table["number"])
     out = np.flatnonzero(together["held_out"])
-    fold = fold_of(data, own_rows, data.candidates(data.rows[own_rows]), out, n_total[0])
-    lists, center_lists = (
-        None if some is None else pack(some[: len(own_rows)])
-        for some in (fold.candidates, fold.center_candidates)
-    )
-    fold = replace(fold, candidates=lists, center_candidates=center_lists)
+    fold = hold_out(data, own_rows, data.neighbor_lists(data.rows[own_rows]), out, n_total[0])
+    fold = replace(fold, targets=_pack_lists(fold.targets), held_out=_pack_lists(fold.held_out))
     return together["number"][~together["held_out"]], fold
 
 
-def _rows_in_use(
-    fold: Fold, lists: PackedLists | None, center_lists: PackedLists | None
-) -> NDArray[np.bool_]:
+def _pack_lists(centers: Centers) -> Centers:
+    lists = centers.lists
+    return centers if lists is None else replace(centers, lists=pack(lists[: len(centers)]))
+
+
+def _packed(centers: Centers) -> PackedLists | None:
+    assert centers.lists is None or isinstance(centers.lists, PackedLists)
+    return centers.lists
+
+
+def _rows_in_use(fold: Fold) -> NDArray[np.bool_]:
     """Which rows some center looks at, or are targets."""
-    used = np.full(fold.data.n, lists is None)
-    used[fold.own] = True
-    for some in (lists, center_lists):
-        if some is not None:
-            some.mark(used)
+    used = np.full(fold.data.n, fold.targets.lists is None)
+    used[fold.targets.left_out] = True
+    for centers in (fold.targets, fold.held_out):
+        lists = _packed(centers)
+        if lists is not None:
+            lists.mark(used)
     return used
 
 
-def _drop_unused_rows(
-    fold: Fold, used: NDArray[np.bool_], lists: PackedLists | None, center_lists: PackedLists | None
-) -> Fold:
+def _drop_unused_rows(fold: Fold, used: NDArray[np.bool_]) -> Fold:
     """Leave out the rows of the halo that no center looks at: it is a little larger than needed."""
     if used.all():
         return fold
-    assert lists is not None and center_lists is not None
     number = (np.cumsum(used) - 1).astype(np.int32)
-    return replace(
-        fold,
-        data=fold.data.subset(np.flatnonzero(used), fold.data.among),
-        own=number[fold.own].astype(np.int64),
-        candidates=lists.renumber(number),
-        center_candidates=center_lists.renumber(number),
-    )
+    data = fold.data.subset(np.flatnonzero(used), fold.data.n_total)
+    targets, held_out = (_renumber(centers, number) for centers in (fold.targets, fold.held_out))
+    return replace(fold, data=data, targets=targets, held_out=held_out)
+
+
+def _renumber(centers: Centers, number: NDArray[np.int32]) -> Centers:
+    lists, left_out = _packed(centers), centers.left_out
+    assert lists is not None
+    new = None if left_out is None else number[left_out].astype(np.int64)
+    return replace(centers, lists=lists.renumber(number), left_out=new)
 
 
 def used_positions(
@@ -186,21 +193,19 @@ class HalfStep:
         return self.stage.__sizeof__() + self.gradients.nbytes + self.errors.nbytes
 
 
-def first_half_step(partition: PartitionData, rules: Rules, ridges: Ridges) -> HalfStep:
+def first_stage(partition: PartitionData) -> Stage:
+    """Return the beginning of the recursion, where no step is taken."""
+    return Stage.first(len(partition.targets), partition.fold.data.dimension)
+
+
+def first_half_step(partition: PartitionData, update: MetricUpdate, ridges: Ridges) -> HalfStep:
     """Make the leave-one-out fits of step 0."""
-    return _fit_step(partition, rules, ridges, None)
+    return _fit_step(partition, update, ridges, first_stage(partition))
 
 
-def _recursion(
-    partition: PartitionData, learner: FieldLearner, rules: Rules, stage: Stage | None
-) -> Recursion:
-    data = partition.fold.data
-    return Recursion(learner, rules, len(partition.targets), data.dimension, data.reachable, stage)
-
-
-def _fit_step(partition: PartitionData, rules: Rules, ridges: Ridges, stage: Stage | None) -> HalfStep:
-    learner = partition.learner(rules, ridges)
-    recursion = _recursion(partition, learner, rules, stage)
+def _fit_step(partition: PartitionData, update: MetricUpdate, ridges: Ridges, stage: Stage) -> HalfStep:
+    learner = partition.learner(ridges)
+    recursion = Recursion(learner, update, partition.fold.data, stage)
     gradients, errors = learner.leave_one_out(*recursion.setting())
     return HalfStep(recursion.stage, gradients, errors, learner.error_sums(errors))
 
@@ -221,14 +226,14 @@ def keep_ridge(half_step: HalfStep, ridge: int) -> Table:
 def next_stage(
     partition: PartitionData,
     half_step: HalfStep,
-    rules: Rules,
+    update: MetricUpdate,
     ridges: Ridges,
     at_targets: Table,
     at_halo: list[Array],
 ) -> Stage:
     """Finish a step: average the gradients of the chosen ridge and move on to the next shapes."""
-    learner = partition.learner(rules, ridges)
-    recursion = _recursion(partition, learner, rules, half_step.stage)
+    learner = partition.learner(ridges)
+    recursion = Recursion(learner, update, partition.fold.data, half_step.stage)
     gradients = partition.at_all_rows(at_targets["gradients"], at_halo)
     recursion.move(learner.averages(gradients, *recursion.setting()), reuse=True)
     return recursion.stage
@@ -237,19 +242,14 @@ def next_stage(
 def next_half_step(
     partition: PartitionData,
     half_step: HalfStep,
-    rules: Rules,
+    update: MetricUpdate,
     ridges: Ridges,
     at_targets: Table,
     at_halo: list[Array],
 ) -> HalfStep:
     """Finish a step, and make the leave-one-out fits of the next one."""
-    stage = next_stage(partition, half_step, rules, ridges, at_targets, at_halo)
-    return _fit_step(partition, rules, ridges, stage)
-
-
-def first_stage(partition: PartitionData) -> Stage:
-    """Shapes where no step is taken."""
-    return Stage(0, isotropic(len(partition.targets), partition.fold.data.dimension))
+    stage = next_stage(partition, half_step, update, ridges, at_targets, at_halo)
+    return _fit_step(partition, update, ridges, stage)
 
 
 def halo_values(values: Table, name: str, positions: NDArray[np.intp], table: Table) -> Array:
@@ -265,15 +265,14 @@ def halo_values(values: Table, name: str, positions: NDArray[np.intp], table: Ta
 
 def errors_at_held_out(
     partition: PartitionData,
-    rules: Rules,
-    ridges: Ridges,
-    menu: Menu,
+    update: MetricUpdate,
+    grid: SearchGrid,
     at_targets: list[Table],
     at_halo: list[list[Array]],
 ) -> Table:
     """Errors at the held-out points, which are along the first axis."""
-    field = partition.field(rules, ridges, at_targets, at_halo)
-    errors = held_out_errors(field, partition.fold, menu, SILENT)
+    field, fold = partition.field(update, at_targets, at_halo), partition.fold
+    errors = grid_errors(field, fold.held_out, fold.labels, grid, SILENT)
     return {**partition.held_out, "errors": np.moveaxis(errors, -1, 0)}
 
 
@@ -281,74 +280,105 @@ def isotropic_errors_at_held_out(
     table: Table,
     halo: list[Table],
     n_total_and_options: tuple[int, DataOptions],
-    rules: Rules,
-    menu: Menu,
+    update: MetricUpdate,
+    grid: SearchGrid,
 ) -> Table:
     """Errors of fits without learned metrics at the held-out points, which are along the first axis."""
     out = table["held_out"]
     held_out = take(table, out, ("number", "sample_weight"))
     if not out.any():
-        return {**held_out, "errors": np.zeros((0, *menu.counts))}
+        return {**held_out, "errors": np.zeros((0, *grid.counts))}
     data = local_data(merge_sorted([take(table, ~out), *halo]), *n_total_and_options)
     centers = np.ascontiguousarray(table["rows"][out])
-    errors = errors_of_guests(data, rules, menu, centers, table["labels"][out])
+    errors = isotropic_errors(data, update, grid, centers, table["labels"][out])
     return {**held_out, "errors": np.moveaxis(errors, -1, 0)}
 
 
 def measure_at_held_out(
     partition: PartitionData,
-    rules: Rules,
-    ridges: Ridges,
+    update: MetricUpdate,
     numbers: Numbers,
     measure: Measure,
     at_targets: list[Table],
     at_halo: list[list[Array]],
 ) -> Table:
     """Measure several fits at the held-out points that have these numbers."""
-    field = partition.field(rules, ridges, at_targets, at_halo)
+    field, fold = partition.field(update, at_targets, at_halo), partition.fold
     some = np.flatnonzero(np.isin(partition.held_out["number"], numbers))
     return {
         "number": partition.held_out["number"][some],
-        "measure": at_some(field, partition.fold, some, measure),
+        "measure": evaluate_some(field, fold.held_out, fold.labels, some, measure),
     }
 
 
-def refine_gradients(
+def gradients_at_targets(
     partition: PartitionData,
-    rules: Rules,
-    ridges: Ridges,
-    model: Model,
+    decisions: Decisions,
     numbers: Numbers,
     at_targets: list[Table],
     at_halo: list[list[Array]],
 ) -> Table:
-    """Gradients of the model's fit at the targets that have these numbers."""
-    field = partition.field(rules, ridges, at_targets, at_halo)
+    """Gradients of the chosen fit at the targets that have these numbers."""
+    field = partition.field(decisions.update, at_targets, at_halo)
     here = partition.target_number[np.isin(partition.target_number, numbers)]
-    gradients, sample_weight = refined_gradients(field, model, np.searchsorted(partition.number, here))
+    points = np.searchsorted(partition.number, here)
+    gradients, sample_weight = gradients_in_field(field, decisions.choice, points)
     return {"number": here, "gradients": gradients, "sample_weight": sample_weight}
 
 
-def leave_one_out_fits(partition: PartitionData, model: Model, stage: Stage) -> Table:
+def final_fits_at_targets(partition: PartitionData, decisions: Decisions, stage: Stage) -> Table:
     """Make the final fits at the targets, each without its own point."""
-    here = replace(model, data=partition.fold.data)
-    fits, factors = aftermath(here, partition.targets, partition.fold.candidates, stage.shape, SILENT)
+    fold = partition.fold
+    loo, factors = leave_one_out_fits(decisions, fold.data, fold.targets, stage.shape, SILENT)
     return {
-        "residuals": fits.residuals,
-        "noise": fits.noise,
-        "gradients": fits.gradients,
+        "residuals": loo.residuals,
+        "noise": loo.noise,
+        "gradients": loo.gradients,
         "factors": factors,
     }
 
 
 def residual_scores(
-    partition: PartitionData, model: Model, stage: Stage, loo: Table, noise_in_halo: list[Array]
+    partition: PartitionData, stage: Stage, loo: Table, noise_in_halo: list[Array]
 ) -> Array:
     """Leave-one-out residuals (m, K) of the targets, divided by their expected size."""
-    here, fold = replace(model, data=partition.fold.data), partition.fold
+    fold = partition.fold
     variances = partition.at_all_rows(loo["noise"], noise_in_halo)
-    noise = noise_around(here, partition.targets, fold.candidates, stage.shape, variances, SILENT)
-    return scores_of(loo["residuals"], expected_deviation(noise, loo["factors"]))
+    noise = noise_around(fold.data, fold.targets, stage.shape, variances, SILENT)
+    return score_residuals(loo["residuals"], expect_deviation(noise, loo["factors"]))
+
+
+PilotTask = tuple[Table, Callable[[int, int], Array]]
+
+
+def pilot_fits(
+    table: Table,
+    halo: list[Table],
+    numbers: Numbers,
+    n_total_and_options: tuple[int, DataOptions],
+    grid: tuple[tuple[float, ...], tuple[float, ...], bool],
+) -> PilotTask:
+    """Pilot fits at the rows of a partition that have these numbers: sizes, ridges, with gradients."""
+    rest = take(table, ~table["held_out"])
+    together = merge_sorted([rest, *halo])
+    targets = rest["number"][np.isin(rest["number"], numbers)]
+    at = np.searchsorted(together["number"], targets)
+    fits = fit_pilot(local_data(together, *n_total_and_options), at, *grid)
+    return {
+        "number": targets,
+        "squares": fits.squares,
+        "sample_weight": fits.sample_weight,
+    }, fits.gradients
+
+
+def pilot_squares(fits: PilotTask) -> Table:
+    """Squared residuals of pilot fits, with numbers and weights."""
+    return fits[0]
+
+
+def pilot_gradients(fits: PilotTask, size: int, ridge: int) -> Table:
+    """Gradients of the pilot fits of one size and ridge."""
+    return {"number": fits[0]["number"], "gradients": fits[1](size, ridge)}
 
 
 def table_for_queries(table: Table, at_targets: list[Table], loo: Table, score: Array) -> Table:
