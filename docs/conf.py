@@ -13,4 +13,6 @@ autosummary_generate = True
 templates_path = ["_templates"]
 numpydoc_show_class_members = False
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 exclude_patterns = ["_build", "_templates"]
