@@ -10,6 +10,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 2
 autosummary_generate = True
+autodoc_typehints = "none"  # docstrings say it in fewer words
 templates_path = ["_templates"]
 numpydoc_show_class_members = False
 html_theme = "furo"
