@@ -70,9 +70,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         choices=("shared", "separate"),
         help="with several targets: one metric for all (shared, the default), or one for each (separate)",
     )
-    method.add_argument(
-        "--seed", type=seed, metavar="N", help="seed of the random choice of held-out rows; default 0"
-    )
+    method.add_argument("--seed", type=seed, metavar="N", help="seed of all random choices; default 0")
     parser.add_argument(
         "--drop-missing",
         action="store_true",
