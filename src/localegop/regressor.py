@@ -107,7 +107,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Rows given to ``fit``.
     output_names_ : tuple of str
         Names of the columns of y, or "y", or "y0", "y1", ...
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (D,)
         Only if X had them.
     choice_ : Choice
         What was chosen at held-out points: the number of steps, the effective size of the neighborhoods,

@@ -80,7 +80,7 @@ def test_predictions_are_those_of_the_estimator(run):
     rmse = np.sqrt(np.mean((new.y - value) ** 2))
     assert f"RMSE {rmse:.4g}, R2 {model.score(new[FEATURES], new.y):.4f} (40 rows)" in out
     inside = np.mean((bounds[:, 0] <= new.y) & (new.y <= bounds[:, 1]))
-    assert f"holds {inside:.1%} of the labels" in out
+    assert f"contains {inside:.1%} of the labels" in out
 
 
 def test_order_of_columns_and_kind_of_file_do_not_matter(run):
@@ -237,7 +237,7 @@ def test_models_without_names_take_columns_in_order(run):
     new[[*FEATURES, "y"]].to_csv("bare.csv", index=False)
     code, _, err = run("predict nameless.model bare.csv -o out.csv")
     assert code == 0
-    assert "columns are taken in their order" in err
+    assert "columns are used in the order of the table" in err
     np.testing.assert_allclose(pd.read_csv("out.csv").prediction, model.predict(new[FEATURES].to_numpy()))
     assert "3 features without names" in refusal(run("predict nameless.model new.csv -o out.csv"))
 
@@ -294,7 +294,7 @@ def test_demo(run, monkeypatch):
     assert code == 0
     assert facts["relative_errors"]["Local EGOP"] < facts["relative_errors"]["5 nearest neighbors"]
     assert os.path.getsize(facts["picture"]) > 10_000
-    assert "cannot make the folder 'new.csv/x'" in refusal(run("demo new.csv/x"))
+    assert "cannot create the folder 'new.csv/x'" in refusal(run("demo new.csv/x"))
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_demo(run, monkeypatch):
         ("a,b,y\n", "no rows"),
         ("", "is empty"),
         ("a,a,y\n1,2,3\n", "more than once: 'a'"),
-        ("y\n1\n2\n", "no features are left beside 'y'"),
+        ("y\n1\n2\n", "no features are left besides 'y'"),
         ("a,y\n1,5\n2,5\n3,5\n", "constant target: 'y' is the same in all 3 rows"),
         ("a,y\n1,5\n", "at least 2 rows are needed"),
         ("a,b\n1,5\n2,6\n", "--target: there is no column 'y'"),
@@ -332,16 +332,16 @@ def test_training_tables_that_are_refused(run, tmp_path, text, words):
     ("command", "words"),
     [
         ("fit none.csv --target y -o m", "none.csv: no such file"),
-        ("fit . --target y -o m", "not one of a table"),
+        ("fit . --target y -o m", "does not tell the format of a table"),
         ("fit train.csv --target y -o .", "is a folder"),
         ("fit train.csv --target y -o none/m", "there is no folder"),
         ("fit train.csv --target y -o train.csv", "also read by this command"),
         ("fit train.csv --target y --weight a -o m", "weights in 'a' are negative: rows"),
-        ("fit one.model --target y -o m", "ending '.model' is not one of a table"),
+        ("fit one.model --target y -o m", "ending '.model' does not tell the format of a table"),
         ("predict none.model new.csv -o o.csv", "none.model: no such file"),
         ("predict . new.csv -o o.csv", "is a folder"),
         ("predict one.model none.csv -o o.csv", "none.csv: no such file"),
-        ("predict one.model new.csv -o o.txt", "ending '.txt' is not one of a table"),
+        ("predict one.model new.csv -o o.txt", "ending '.txt' does not tell the format of a table"),
         ("predict one.model new.csv -o new.csv", "also read by this command"),
         ("info none.model", "no such file"),
     ],
@@ -370,7 +370,9 @@ def test_negative_weights_and_nothing_left(run, tmp_path):
     line = refusal(run("fit bad.csv --target y --weight w --drop-missing -o m --quiet"))
     assert "at least 2 rows are needed, but 1 of 3 can be used" in line
     (tmp_path / "bad.csv").write_text("a,b,c\n,1,1\n")
-    assert "every row misses" in refusal(run("predict one.model bad.csv -o o.csv --drop-missing"))
+    assert "every row has a missing feature" in refusal(
+        run("predict one.model bad.csv -o o.csv --drop-missing")
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_byte_order_mark_blanks_and_blank_lines_are_no_trouble(tmp_path):
         ("a,b\n", "has columns but no rows"),
         ("a,b,a\n1,2,3\n", "occur more than once: 'a'"),
         ("a;b\n1;2\n", "separated by commas"),
-        ("0.5,1.5\n1,2\n", "first line holds numbers"),
+        ("0.5,1.5\n1,2\n", "first line contains numbers"),
         ("a,b\n1,2,3\n4,5,6\n", "more fields than the 2 of the header"),
         ("a,b\n1,2\n4,5,6\n", "Expected 2 fields in line 3, saw 3"),
         (b"a,b\n\xff\xfe,2\n", "is not text in UTF-8"),
@@ -72,10 +72,10 @@ def test_other_files_that_are_refused(tmp_path):
     with pytest.raises(Problem, match="is a folder"):
         read_table(str(tmp_path / "folder.csv"))
     with pytest.raises(
-        Problem, match=r"ending '\.xlsx' is not one of a table: use \.csv, \.tsv, \.parquet"
+        Problem, match=r"ending '\.xlsx' does not tell the format of a table: use \.csv, \.tsv, \.parquet"
     ):
         read_table(written(tmp_path, "a", "book.xlsx"))
-    with pytest.raises(Problem, match="without ending"):
+    with pytest.raises(Problem, match="without an ending"):
         read_table(written(tmp_path, "a", "book"))
     with pytest.raises(Problem, match="cannot be read as Parquet"):
         read_table(written(tmp_path, "a,b\n1,2\n", "t.parquet"))
@@ -166,9 +166,9 @@ def test_roles():
         ((["y"], "y", None, None), "'y' is given as --target and as --weight"),
         ((["y"], None, ["y"], None), "'y' is given with --features and as --target"),
         ((["y"], None, None, ["y"]), "'y' is given with --ignore and as --target"),
-        ((["y"], "b", None, ["a"]), "no features are left beside 'y', 'b', 'a'"),
+        ((["y"], "b", None, ["a"]), "no features are left besides 'y', 'b', 'a'"),
         ((["y", "a", "b"], None, None, None), "no features are left"),
-        ((["y"], "c", None, None), "--weight: there is no column 'c'"),
+        ((["y"], "c", None, None), r"--weight: there is no column 'c'\. The columns are"),
     ],
 )
 def test_roles_that_are_refused(arguments, words):

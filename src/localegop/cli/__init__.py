@@ -13,7 +13,7 @@ standard library and ``localegop.cli``; numpy, scikit-learn, pandas and the rest
 inside ``run``.
 
 Exit codes: 0 success; 1 a problem with data, model or files; 2 wrong usage; 130 interrupted by Ctrl-C;
-141 nobody reads the output any more.
+141 the program that read the output has ended (broken pipe).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Make the parser with all commands of :data:`COMMANDS`."""
     parser = argparse.ArgumentParser(
         prog="localegop",
-        description="Adaptive local regression: fit tables, predict, and see what is behind a prediction.",
+        description="Adaptive local regression: fit models to tables, predict, and explain predictions.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -90,13 +90,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         code = _run(argv)
-        sys.stdout.flush()  # here, where a broken pipe can still be answered
+        sys.stdout.flush()  # here, where a broken pipe can still be handled
         return code
     except KeyboardInterrupt:
         _say("localegop: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes once more at exit: let it do so into nothing.
+        # The interpreter flushes once more at exit: give it somewhere to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
 
@@ -137,4 +137,4 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 
 def _show_nothing(*_: Any, **__: Any) -> None:
-    """Take the place of ``warnings.showwarning`` when nothing but errors is wanted."""
+    """Replace ``warnings.showwarning`` when only errors are wanted."""

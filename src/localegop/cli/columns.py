@@ -28,7 +28,7 @@ class Roles:
 
 
 def named_columns(given: Sequence[str], columns: Sequence[str], option: str) -> list[str]:
-    """Resolve names given one by one or separated by commas; a column's own name may hold a comma."""
+    """Resolve names given one by one or separated by commas; the name of a column may contain a comma."""
     names: list[str] = []
     for text in given:
         parts = [text] if text in columns else [part.strip() for part in text.split(",")]
@@ -38,7 +38,7 @@ def named_columns(given: Sequence[str], columns: Sequence[str], option: str) -> 
     unknown = [name for name in names if name not in columns]
     if unknown:
         close = difflib.get_close_matches(unknown[0], columns, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise Problem(
             f"{option}: there is no column {quoted(unknown)}{hint} The columns are {quoted(list(columns))}"
         )
@@ -69,12 +69,12 @@ def choose_roles(
         chosen = [name for name in columns if name not in taken and name not in left_out]
         if not chosen:
             raise Problem(
-                f"no features are left beside {quoted([*taken, *left_out])}: nothing to predict from"
+                f"no features are left besides {quoted([*taken, *left_out])}: nothing to predict from"
             )
         nameless = [name for name in chosen if name.startswith("Unnamed: ")]
         if nameless:
             raise Problem(
-                "a column has no name and may hold row numbers: leave it out with "
+                "a column has no name and may contain row numbers: leave it out with "
                 f"--ignore {nameless[0]!r}, or give it a name"
             )
     return Roles(chosen, targets, weight)
@@ -108,18 +108,18 @@ def numbers(table: Any, names: Sequence[str], hint: str) -> NDArray[np.float64]:
 
 
 def float_column(column: Any) -> NDArray[np.float64] | None:
-    """Turn a column into floats, NaN where missing; None if it holds anything but numbers."""
+    """Turn a column into floats, NaN where missing; None if it contains anything but numbers."""
     import numpy as np
 
     pandas = need("pandas")
     kind = pandas.api.types
     if isinstance(column.dtype, pandas.CategoricalDtype):
-        return None  # numbers there are names of kinds
+        return None  # numbers there are names of categories
     if kind.is_numeric_dtype(column.dtype) and not kind.is_complex_dtype(column.dtype):
         return np.asarray(column.to_numpy(dtype="float64", na_value=float("nan")))
     missing = column.isna().to_numpy()
     entries = column.to_numpy(dtype=object, copy=True)
-    # truth values with gaps, decimals and whole numbers of any size come as objects; dates have no float
+    # booleans with gaps, decimals and integers of any size come as objects; dates have no float
     if all(hasattr(entry, "__float__") for entry in entries[~missing]):
         entries[missing] = float("nan")
         return np.asarray(entries, dtype=float)
@@ -127,7 +127,7 @@ def float_column(column: Any) -> NDArray[np.float64] | None:
 
 
 def _first_bad(column: Any) -> int:
-    """Find the first entry that is no number: the '?' rather than the digits around it."""
+    """Find the first entry that is not a number: the '?' rather than the digits around it."""
     present = column.notna().to_numpy()
     texts = column.astype(object)
     bad = need("pandas").to_numeric(texts, errors="coerce").isna().to_numpy() & present
@@ -161,10 +161,10 @@ def _where(marked: NDArray[np.bool_], names: Sequence[str]) -> str:
     return f"{noun} {', '.join(parts)}{end}; rows are {COUNTING}"
 
 
-def told_missing(missing: NDArray[np.bool_], fate: str) -> str:
-    """Say which rows miss something and what becomes of them."""
+def describe_missing(missing: NDArray[np.bool_], treatment: str) -> str:
+    """Say which rows have missing values and what is done with them."""
     rows = counted(int(missing.sum()), "row")
-    return f"{rows} with missing values {fate}: {row_list(missing)} ({COUNTING})"
+    return f"{rows} with missing values {treatment}: {row_list(missing)} ({COUNTING})"
 
 
 def row_list(marked: NDArray[np.bool_]) -> str:

@@ -15,7 +15,7 @@ Line = tuple[str, str]
 
 
 class Console:
-    """Where a command reports to, and the clock of its parts."""
+    """Prints what a command has to say, and measures the time of its parts."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.command: str = args.command
@@ -34,7 +34,7 @@ class Console:
         self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - start
 
     def note(self, text: str) -> None:
-        """Say something beside the results."""
+        """Print a remark on standard error."""
         if not self.quiet:
             print(f"localegop: {text}", file=sys.stderr, flush=True)
 
@@ -54,14 +54,14 @@ class Console:
 
 
 def duration(seconds: float) -> str:
-    """Write a time for people."""
+    """Format a time for people."""
     if seconds < 0.0995:
         return f"{1000.0 * seconds:.0f} ms"
     return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
 def file_size(number: int) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes for people."""
     size = float(number)
     for unit in ("bytes", "kB", "MB"):
         if size < 999.5:
@@ -71,7 +71,7 @@ def file_size(number: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what JSON knows; NaN and infinities, which it does not know, become null."""
+    """Turn a value into what JSON can hold; NaN and infinities, which it cannot, become null."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""``localegop demo``: the main job in a few seconds."""
+"""``localegop demo``: what the package does, in a few seconds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_command(subparsers: Any) -> None:
         metavar="FOLDER",
         nargs="?",
         default="demo_output",
-        help="for the picture; default demo_output",
+        help="where to write the picture; default demo_output",
     )
     add_report_options(parser, progress=False)
 
@@ -46,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         picture.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Problem(f"cannot make the folder {args.folder!r}: {one_line(error)}: give another") from error
+        raise Problem(
+            f"cannot create the folder {args.folder!r}: {one_line(error)}: give another"
+        ) from error
     check_output(str(picture))
     from localegop import _demo as demo
 

@@ -1,4 +1,4 @@
-"""``localegop explain``: what is behind each prediction."""
+"""``localegop explain``: gradients, importances and neighbors behind each prediction."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from localegop.results import LocalFits
 
 DESCRIPTION = """\
-Tell what is behind the prediction of every row: gradients (how much it rises per unit of each feature),
-importances (share of each feature in the squared slope nearby; their sum is 1), the effective number of
-training rows that spoke, and the heaviest of them: neighbor_1 is a row number of the training table,
+Explain the prediction of every row: gradients (how much it rises per unit of each feature), importances
+(share of each feature in the squared slope nearby; their sum is 1), the effective number of training rows
+that contributed, and those with the largest weights: neighbor_1 is a row number of the training table,
 counted from 1 after the header, and weight_1 its share of all weights."""
 EXAMPLE = """\
   localegop explain price.model new.csv -o reasons.csv
@@ -37,13 +37,13 @@ def add_command(subparsers: Any) -> None:
         subparsers,
         "explain",
         run,
-        summary="tell what is behind the predictions",
+        summary="explain the predictions of the rows of a table",
         description=DESCRIPTION,
         example=EXAMPLE,
     )
     add_query_options(parser)
     parser.add_argument(
-        "--neighbors", type=at_least(0), default=5, metavar="K", help="training rows to name; default 5"
+        "--neighbors", type=at_least(0), default=5, metavar="K", help="training rows to list; default 5"
     )
     add_report_options(parser)
 
@@ -103,7 +103,7 @@ def _neighbors(fits: LocalFits, count: int) -> Any:
     """Columns of the heaviest training rows and their weights."""
     if fits.metric.ndim == 3:
         by_suffix = {"": fits}
-    else:  # every output has a metric, and so neighbors, of its own
+    else:  # every output has its own metric and so its own neighbors
         by_suffix = {f"_{name}": fits.output(k) for k, name in enumerate(fits.output_names)}
     rows: dict[str, NDArray[np.float64]] = {}
     weights: dict[str, NDArray[np.float64]] = {}
@@ -138,7 +138,7 @@ def _suffixes(queries: Queries) -> list[str]:
 
 
 def _mean_importance(queries: Queries, frame: Any) -> dict[str, float]:
-    """Mean importance of each feature over the rows, and over targets with metrics of their own."""
+    """Mean importance of each feature over the rows, and over targets that have separate metrics."""
     suffixes = _suffixes(queries)
     return {
         name: sum(float(frame[f"importance{suffix}_{name}"].mean()) for suffix in suffixes) / len(suffixes)
@@ -147,7 +147,7 @@ def _mean_importance(queries: Queries, frame: Any) -> dict[str, float]:
 
 
 def _count_statuses(queries: Queries, frame: Any) -> dict[str, int]:
-    """How many fits came about in which way."""
+    """Count the fits by status."""
     return dict(
         Counter(str(s) for suffix in _suffixes(queries) for s in frame[f"status{suffix}"]).most_common()
     )

@@ -1,4 +1,4 @@
-"""What there is to say about a fitted model, for people and for machines."""
+"""What the commands report about a fitted model, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_IMPORTANT = 10  # features listed for people; JSON has all
 
 
 def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
-    """Facts for JSON; what belongs to a target is listed by its name."""
+    """Facts for JSON; what belongs to one target is listed under its name."""
     return {
         "rows": model.n_samples_,
         "features": feature_names(model),
@@ -91,7 +91,7 @@ def global_importance(model: LocalEGOPRegressor) -> dict[str, float] | None:
 
 
 def importance_lines(importance: dict[str, float] | None, scope: str) -> list[Line]:
-    """Features by falling importance, for people; ``scope`` says of what."""
+    """Features by decreasing importance, for people; ``scope`` says where it was averaged."""
     if importance is None:
         return []
     order = sorted(importance, key=lambda name: -importance[name])

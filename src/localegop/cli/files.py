@@ -12,7 +12,7 @@ from localegop.cli.problems import Problem
 
 
 def check_input(path: str) -> None:
-    """Refuse what is no readable file."""
+    """Refuse what is not a readable file."""
     if not os.path.exists(path):
         raise Problem(f"{path}: no such file")
     if os.path.isdir(path):
@@ -40,12 +40,12 @@ def check_output(path: str, *inputs: str) -> Path:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give a temporary file to write; it takes the place of the target only if all went well."""
+    """Give a temporary file to write; it replaces the target only if all went well."""
     temporary = target.with_name(f".{secrets.token_hex(4)}-{target.name}")  # keeps the ending
     try:
         yield temporary
         with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())  # or a crash could leave the new name with nothing in it
+            os.fsync(file.fileno())  # otherwise a crash could leave an empty file
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from localegop.cli.columns import choose_roles, told_missing
+from localegop.cli.columns import choose_roles, describe_missing
 from localegop.cli.console import Console, file_size
 from localegop.cli.facts import model_facts, model_lines
 from localegop.cli.files import check_output
@@ -15,8 +15,8 @@ from localegop.cli.tables import read_table
 from localegop.cli.training import Training
 
 DESCRIPTION = """\
-Fit a model to the rows of a table and write it to a file. All columns but the target are features unless
---features or --ignore say otherwise; they must be numbers."""
+Fit a model to the rows of a table and write it to a file. All columns except the target are features unless
+--features or --ignore is given; they must be numbers."""
 EXAMPLE = """\
   localegop fit train.csv --target price --ignore id,street -o price.model
   localegop fit flow.parquet --target u,v --weight count --drop-missing -o flow.model"""
@@ -34,11 +34,11 @@ def add_command(subparsers: Any) -> None:
     )
     parser.add_argument("table", metavar="TABLE", help="table with a header: .csv, .tsv or .parquet")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="file to write the model to")
-    columns = parser.add_argument_group("columns (several: separated by commas, or the option again)")
+    columns = parser.add_argument_group("columns (several: separate them by commas, or repeat the option)")
     columns.add_argument(
-        "--target", metavar="COL", action="append", required=True, help="column to predict; may be several"
+        "--target", metavar="COL", action="append", required=True, help="column or columns to predict"
     )
-    columns.add_argument("--weight", metavar="COL", help="weights of rows: 2 counts like a row given twice")
+    columns.add_argument("--weight", metavar="COL", help="weights of rows: 2 counts as a row given twice")
     features = columns.add_mutually_exclusive_group()
     features.add_argument("--features", metavar="COLS", action="append", help="use these columns only")
     features.add_argument("--ignore", metavar="COLS", action="append", help="do not use these columns")
@@ -52,27 +52,29 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--strategy",
         choices=("field", "query"),
-        help="learn gradients once (field, the default), or for every query anew (query: slow)",
+        help="learn gradients once (field, the default), or for every query (query: slow predictions)",
     )
     kind.add_argument(
         "--paper",
         action="store_true",
-        help="the settings of the paper, made for features of unit size (slow predictions)",
+        help="the settings of the paper, meant for features of size about 1 (slow predictions)",
     )
     method.add_argument(
         "--max-neighbors",
         type=neighbors_or_all,
         metavar="N",
-        help="points a center looks at, or 'all'; default 1000 (with --paper all)",
+        help="nearest training rows that a fit may use, or 'all'; default 1000 (with --paper: all)",
     )
     method.add_argument(
         "--outputs",
         choices=("shared", "separate"),
-        help="with several targets: one metric for all (shared, the default), or one each",
+        help="with several targets: one metric for all (shared, the default), or one for each (separate)",
     )
-    method.add_argument("--seed", type=seed, metavar="N", help="seed of the held-out rows; default 0")
+    method.add_argument("--seed", type=seed, metavar="N", help="seed of all random choices; default 0")
     parser.add_argument(
-        "--drop-missing", action="store_true", help="leave out rows with missing values instead of refusing"
+        "--drop-missing",
+        action="store_true",
+        help="leave out rows with missing values instead of refusing the table",
     )
     add_jobs(parser)
 
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     with console.timed("fit"):
         training.fit(model)
     with console.timed("write"):
-        model.set_params(verbose=0, n_jobs=None)  # those of this run are no part of the model
+        model.set_params(verbose=0, n_jobs=None)  # those of this run are not part of the model
         model.save(target)  # at once or not at all
     size, left_out = target.stat().st_size, int(training.missing.sum())
     facts = {"model": args.output, "table": args.table, "rows_left_out": left_out, "bytes": size}
@@ -107,7 +109,7 @@ def _read(args: argparse.Namespace, console: Console) -> Training:
         if not args.drop_missing:
             training.refuse_missing()
         elif training.missing.any():
-            console.note(told_missing(training.missing, "left out"))
+            console.note(describe_missing(training.missing, "left out"))
         training.refuse_nothing_to_learn()
     return training
 

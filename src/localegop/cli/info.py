@@ -1,4 +1,4 @@
-"""``localegop info``: what a model file holds."""
+"""``localegop info``: what a model file contains."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from localegop.cli.models import load_model
 from localegop.cli.parsing import add_report_options, new_command
 
 DESCRIPTION = """\
-Tell what a model file holds: rows, features and targets it was fitted to, how the final fit was chosen and
-how well it did at rows held out, the noise, and the most important features."""
+Show what a model file contains: rows, features and targets it was fitted to, the final fit that was chosen
+and its error at held-out rows, the noise, and the most important features."""
 EXAMPLE = """\
   localegop info price.model
   localegop info price.model --json"""
@@ -25,7 +25,7 @@ def add_command(subparsers: Any) -> None:
         subparsers,
         "info",
         run,
-        summary="tell what a model file holds",
+        summary="show what a model file contains",
         description=DESCRIPTION,
         example=EXAMPLE,
     )
@@ -34,7 +34,7 @@ def add_command(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load the model and tell."""
+    """Load the model and report."""
     console = Console(args)
     with console.timed("load"):
         model = load_model(args.model)

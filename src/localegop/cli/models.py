@@ -1,4 +1,4 @@
-"""Models from files, and tables seen through a model: its features, and rows it can speak about."""
+"""Models from files, and tables to apply them to: the model's features, and the rows that have them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localegop.cli.columns import missing_rows, numbers, refuse_missing, told_missing
+from localegop.cli.columns import describe_missing, missing_rows, numbers, refuse_missing
 from localegop.cli.console import Console
 from localegop.cli.files import check_input, check_output
 from localegop.cli.problems import Problem, about, counted, need, one_line, quoted
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Queries:
-    """A model, the table it is asked about, the rows that have all features, and the file to write."""
+    """A model, the table it is applied to, the rows that have all features, and the file to write."""
 
     model: LocalEGOPRegressor
     table: Any
@@ -39,7 +39,7 @@ class Queries:
             raise Problem(f"--keep: TABLE already has columns called {quoted(both)}: rename them")
 
     def write(self, frame: Any) -> None:
-        """Write the results of the usable rows in their places, and nothing in the others."""
+        """Write the results of the usable rows in their places, and leave the other rows empty."""
         whole = {name: "Int64" for name in frame.columns if frame[name].dtype.kind == "i"}
         frame = frame.astype(whole)  # whole numbers that can be empty
         frame.index = self.usable.nonzero()[0]
@@ -48,7 +48,7 @@ class Queries:
         write_table(need("pandas").concat([self.table, frame], axis=1) if self.keep else frame, self.target)
 
     def facts(self, args: argparse.Namespace) -> dict[str, Any]:
-        """Tell machines what every command on a model and a table tells."""
+        """Facts for JSON that every command on a model and a table reports."""
         return {
             "model": args.model,
             "table": args.table,
@@ -86,7 +86,7 @@ def open_queries(args: argparse.Namespace, console: Console) -> Queries:
             values = _features(table, names, args.drop_missing)
     missing = missing_rows(values)
     if missing.any():
-        console.note(told_missing(missing, "left empty"))
+        console.note(describe_missing(missing, "left empty"))
     known = list(getattr(model, "feature_names_in_", []))
     X = need("pandas").DataFrame(values[~missing], columns=known) if known else values[~missing]
     return Queries(model, table, X, ~missing, target, args.keep)
@@ -99,7 +99,7 @@ def _features(table: Any, names: list[str], drop_missing: bool) -> NDArray[np.fl
         hint = "fill them in, or leave the results of these rows empty with --drop-missing"
         refuse_missing(values, names, hint)
     elif missing_rows(values).all():
-        raise Problem("every row misses a feature of the model: there is nothing to do")
+        raise Problem("every row has a missing feature: there is nothing to do")
     return values
 
 
@@ -119,8 +119,8 @@ def model_features(model: LocalEGOPRegressor, table: Any, console: Console) -> l
     if len(names) != model.n_features_in_:
         raise Problem(
             f"the model was fitted to {counted(model.n_features_in_, 'feature')} without names, so the "
-            "table must have as many columns, in their order, beside the target; "
+            "table must have as many columns, in the same order, besides the target; "
             f"it has {len(names)}: {quoted(names)}"
         )
-    console.note("the model was fitted without names of features: columns are taken in their order")
+    console.note("the model was fitted without feature names: columns are used in the order of the table")
     return names

@@ -28,7 +28,7 @@ def new_command(
 
 
 def add_report_options(parser: argparse.ArgumentParser, *, progress: bool = True) -> None:
-    """Add what :class:`localegop.cli.console.Console` reads; the last in every command's help."""
+    """Add the options that :class:`localegop.cli.console.Console` reads; the last in every help."""
     common = parser.add_argument_group("report")
     common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     common.add_argument("--quiet", action="store_true", help="print errors only (and JSON if asked for)")
@@ -43,11 +43,11 @@ def add_report_options(parser: argparse.ArgumentParser, *, progress: bool = True
 
 
 def add_query_options(parser: argparse.ArgumentParser) -> None:
-    """Add what commands share that apply a model to a table."""
+    """Add what the commands that apply a model to a table have in common."""
     parser.add_argument("model", metavar="MODEL", help="file written by localegop fit")
-    parser.add_argument("table", metavar="TABLE", help="table with the features: .csv, .tsv, .parquet")
+    parser.add_argument("table", metavar="TABLE", help="table with the features: .csv, .tsv or .parquet")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="table to write")
-    parser.add_argument("--keep", action="store_true", help="carry the columns of TABLE along")
+    parser.add_argument("--keep", action="store_true", help="write the columns of TABLE to OUT as well")
     parser.add_argument(
         "--drop-missing",
         action="store_true",
@@ -62,7 +62,7 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=jobs,
         metavar="N",
-        help="threads; default: all processors. Changes the time, never the result",
+        help="threads; default all processors. Changes the time, never the result",
     )
 
 

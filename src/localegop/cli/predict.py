@@ -19,7 +19,7 @@ DESCRIPTION = """\
 Predict every row of a table. OUT has the column prediction and, if asked for, std (standard error of the
 prediction) and lower, upper (between which a new label falls with the given probability); with several
 targets their names follow, as in prediction_u, prediction_v. Features are found by their names, and TABLE
-may have other columns. If the target is among them, the errors of the predictions are told."""
+may have other columns. If the target is among them, the errors of the predictions are reported."""
 EXAMPLE = """\
   localegop predict price.model new.csv -o predictions.csv
   localegop predict price.model test.parquet -o out.parquet --std --interval 0.5 --interval 0.9 --keep"""
@@ -43,7 +43,7 @@ def add_command(subparsers: Any) -> None:
         type=coverage,
         action="append",
         default=[],
-        help="add an interval that holds a new label with probability P, such as 0.9; may be given again",
+        help="add an interval that contains a new label with probability P, such as 0.9; may be repeated",
     )
     add_report_options(parser)
 
@@ -100,7 +100,9 @@ def _quality(
             continue
         truth = float_column(queries.table[target])
         if truth is None:
-            console.note(f"column {target!r} is not numeric: the errors of its predictions are not told")
+            console.note(
+                f"column {target!r} is not numeric: the errors of its predictions are not reported"
+            )
             continue
         results = [columns[name] for name in _names(queries, target, False, levels)]
         measures = _measures(truth[queries.usable], results, levels)
@@ -136,5 +138,5 @@ def _lines(args: argparse.Namespace, rows: int, quality: dict[str, dict[str, Any
         text = f"RMSE {measures['rmse']:.4g}, R2 {measures['r2']:.4f} ({counted(measures['rows'], 'row')})"
         lines.append((f"errors of {one_line(name)}", text))
         for level, share in measures["coverage"].items():
-            lines.append((f"  interval {level}", f"holds {share:.1%} of the labels"))
+            lines.append((f"  interval {level}", f"contains {share:.1%} of the labels"))
     return lines

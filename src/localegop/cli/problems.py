@@ -1,4 +1,4 @@
-"""What can go wrong with data, models and files, in one line."""
+"""Problems with data, models and files, each explained in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Problem(Exception):
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """Begin the line of a problem with the file it is about."""
+    """Start the line of a problem with the file it is about."""
     try:
         yield
     except Problem as problem:
@@ -22,7 +22,7 @@ def about(path: str) -> Iterator[None]:
 
 
 def one_line(error: object) -> str:
-    """Say in one line what an error means; other objects are only put in one line."""
+    """Say in one line what an error means; the text of other objects is put in one line."""
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         name = "" if error.filename is None else f"{error.filename}: "
@@ -47,7 +47,7 @@ def need(module: str) -> Any:
 
 
 def quoted(names: list[str], most: int = 10) -> str:
-    """List names for people, at most so many of them."""
+    """List names for people, at most ``most`` of them."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 

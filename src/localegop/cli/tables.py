@@ -1,4 +1,4 @@
-"""Tables: reading and writing CSV and Parquet by the ending of the name, with problems said in one line."""
+"""Tables: reading and writing CSV and Parquet by the ending of the name; problems are one line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def check_ending(path: str) -> str:
     ending = Path(path).suffix.lower()
     if ending not in SEPARATORS and ending not in PARQUET:
         known = ", ".join((*SEPARATORS, *PARQUET))
-        given = f"the ending {ending!r} is" if ending else "a name without ending is"
-        raise Problem(f"{path}: {given} not one of a table: use {known}")
+        given = f"the ending {ending!r}" if ending else "a name without an ending"
+        raise Problem(f"{path}: {given} does not tell the format of a table: use {known}")
     return ending
 
 
@@ -47,7 +47,7 @@ def read_table(path: str) -> Frame:
 
 
 def write_table(table: Frame, target: Path) -> None:
-    """Write a table at once or not at all; named row labels of Parquet tables are kept."""
+    """Write a table completely or not at all; named row labels of Parquet tables are kept."""
     ending = check_ending(str(target))
     with replacing(target) as temporary:
         if ending in PARQUET:
@@ -111,7 +111,7 @@ def _header(path: str, separator: str) -> list[str]:
             "tabs (.tsv)"
         )
     if all(_is_number(name) for name in names) and not all(name.isdigit() for name in names):
-        raise Problem(f"{path}: the first line holds numbers: a header with the column names is needed")
+        raise Problem(f"{path}: the first line contains numbers: a header with the column names is needed")
     return names
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """Features (n, D), targets (n, K) and weights (n,) with NaN where missing, and what they are called."""
+    """Features (n, D), targets (n, K) and weights (n,) with NaN where missing, and their names."""
 
     roles: Roles
     X: NDArray[np.float64]
@@ -24,7 +24,7 @@ class Training:
 
     @classmethod
     def from_table(cls, table: Any, roles: Roles) -> Training:
-        """Turn the columns into numbers, or say which are none."""
+        """Turn the columns into numbers, or say which are not numbers."""
         X = numbers(table, roles.features, "use --ignore to leave out columns, or turn them into numbers")
         y = numbers(table, roles.targets, "a target must be numbers")
         if roles.weight is None:
@@ -39,7 +39,7 @@ class Training:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Rows in which something is missing."""
+        """Rows with a missing value."""
         return missing_rows(self._values)
 
     @property
@@ -73,7 +73,7 @@ class Training:
             )
 
     def fit(self, model: Any) -> None:
-        """Fit a model that leaves out rows with missing features or targets; weights here are made 0."""
+        """Fit a model that leaves out rows with missing features or targets; missing weights become 0."""
         import numpy as np
 
         frames = need("pandas").DataFrame

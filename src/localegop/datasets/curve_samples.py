@@ -114,7 +114,7 @@ def make_annulus(
     """Generate points of a sector of an annulus, labeled by their direction.
 
     Points are uniform on an arc of the unit circle around (1, 0), labeled there by a random cubic
-    polynomial, and then multiplied by a uniform factor: f(x) = p(x / |x|).
+    polynomial, and then multiplied by a uniform factor: ``f(x) = p(x / |x|)``.
 
     Parameters
     ----------

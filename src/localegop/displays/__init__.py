@@ -1,8 +1,8 @@
-"""Pictures of local fits, in the manner of scikit-learn's displays.
+"""Pictures of local fits, in the style of scikit-learn's displays.
 
-A display is made of computed arrays; ``from_estimator`` and ``from_fits`` compute them once, ``plot`` draws
+A display holds computed arrays; ``from_estimator`` and ``from_fits`` compute them once, ``plot`` draws
 them, keeps what it drew as attributes with a trailing underscore, and may be called again. Needs
-matplotlib, the extra ``plot``.
+matplotlib, which the extra ``plot`` installs.
 """
 
 from localegop.displays._calibration import CalibrationDisplay

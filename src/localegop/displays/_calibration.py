@@ -1,4 +1,4 @@
-"""Display of how often prediction intervals hold what they promise."""
+"""Display of how often prediction intervals contain the label."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 class CalibrationDisplay:
     """Observed against nominal coverage of prediction intervals.
 
-    The band is where an exactly calibrated model would be found with so many independent test points.
+    The band is where an exactly calibrated model would lie with that number of independent test points.
 
     Parameters
     ----------
     nominal : array-like of shape (k,)
         Promised coverages, each in (0, 1).
     observed : array-like of shape (k,)
-        Shares of the labels that fell in the intervals.
+        Shares of the labels that lie in the intervals.
     n_samples : int
         Number of test points.
     name : str, optional
@@ -105,13 +105,13 @@ class CalibrationDisplay:
         output: int | str | None = None,
         name: str | None = None,
     ) -> Self:
-        """Predict intervals at test points and make the display of how many hold.
+        """Predict intervals at test points and make the display of how many contain the label.
 
         Parameters
         ----------
         estimator : fitted estimator with ``predict_interval(X, coverage)``
         X : array-like of shape (q, D)
-            Test points, which the estimator has not seen.
+            Test points that the estimator has not seen.
         y : array-like of shape (q,) or (q, K)
             Their labels.
         coverages : array-like of shape (k,), default=0.1, 0.2, ..., 0.9, 0.95
@@ -123,7 +123,7 @@ class CalibrationDisplay:
         if not hasattr(estimator, "predict_interval"):
             raise TypeError(
                 f"estimator must have the method predict_interval, but {type(estimator).__name__} has not; "
-                "CalibrationDisplay.from_intervals takes intervals of any origin"
+                "CalibrationDisplay.from_intervals takes intervals of any model"
             )
         nominal = check_coverages(coverages)
         labels = np.asarray(y)
@@ -152,7 +152,7 @@ class CalibrationDisplay:
         band : float, default=0.95
             Probability, in (0, 1), that a calibrated model lies in the band at any one coverage.
         reference : bool, default=True
-            Whether to draw diagonal and band; False adds a second model to a picture that has them.
+            Whether to draw the diagonal and the band; False adds a model to a picture that has them.
         color, marker : matplotlib color and marker
             Of the line.
 
@@ -187,7 +187,7 @@ class CalibrationDisplay:
         return self
 
     def _limits(self, band: float) -> tuple[Array, Array, Array]:
-        """Quantiles of the share that a calibrated model would reach."""
+        """Quantiles of the share of labels that the intervals of a calibrated model would contain."""
         from scipy.stats import binom
 
         promised = np.linspace(0.0, 1.0, 201)

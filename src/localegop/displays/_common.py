@@ -1,4 +1,4 @@
-"""What the displays share: matplotlib when it is needed, colors, and checks of what was given."""
+"""What the displays have in common: matplotlib when it is needed, colors, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
 
 
 def pyplot() -> Any:
-    """Import matplotlib's pyplot, or say which extra brings it."""
+    """Import matplotlib's pyplot, or say which extra installs it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -46,7 +46,7 @@ def axes_for(ax: Axes | None, figsize: tuple[float, float]) -> Any:
 
 
 def check_axes(ax: Any) -> Any:
-    """Return axes that are matplotlib's."""
+    """Return the axes, after checking that they are matplotlib's."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -70,7 +70,7 @@ def legend_above(ax: Any, handles: Sequence[Any], columns: int = 3) -> Any:
 
 
 def percent(share: float) -> str:
-    """Say a share without pretending that little is nothing."""
+    """Format a share as a percentage, in which a small share is not 0 and a large one not 100."""
     if 0.0 < share < 0.01:
         return "under 1 %"
     return "over 99 %" if 0.99 < share < 1.0 else f"{100.0 * share:.0f} %"
@@ -117,7 +117,7 @@ def position(what: str, given: Any, names: Sequence[str]) -> int:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Join names for a message, not too many."""
+    """Join names for a message, at most ``most`` of them."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 

@@ -1,4 +1,4 @@
-"""Which two directions a picture shows, and the shadow that a localization throws on them."""
+"""Which two directions a picture shows, and the projection of a localization onto them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from localegop.displays._common import Array, percent, position
 if TYPE_CHECKING:
     from localegop.results import LocalFits
 
-# Directions that do not count have infinite variance. This many feature standard deviations are as good as
-# infinite in a picture, and leave enough digits to the short axis of the ellipse.
+# Directions in which distance does not count have infinite variance. This many feature standard deviations
+# look infinite in a picture, and leave enough digits to the short axis of the ellipse.
 WIDEST = 1e3
 
 
@@ -32,12 +32,12 @@ class Plane:
         seen: Array = (points - self.origin) @ self.rows.T
         return seen
 
-    def shadow(self, metric: Array, feature_scale: Array) -> Array:
+    def projected_covariance(self, metric: Array, feature_scale: Array) -> Array:
         """Covariance (2, 2) of the localization in the picture."""
         scale = np.where(feature_scale > 0.0, feature_scale, 1.0)
         values, vectors = np.linalg.eigh(metric * np.outer(scale, scale))
-        reach = (self.rows * scale) @ vectors / np.sqrt(np.maximum(values, WIDEST**-2))
-        covariance: Array = reach @ reach.T
+        root = (self.rows * scale) @ vectors / np.sqrt(np.maximum(values, WIDEST**-2))
+        covariance: Array = root @ root.T
         return covariance
 
 
@@ -83,7 +83,7 @@ def _leading(fits: LocalFits, index: int) -> Plane:
 
 
 def combination(vector: Array, names: Sequence[str], most: int = 3) -> str:
-    """Say a direction in words, by its largest entries: '0.9 a - 0.4 b + ...'."""
+    """Describe a direction by its largest entries: '0.9 a - 0.4 b + ...'."""
     order = np.argsort(-np.abs(vector), kind="stable")
     parts: list[str] = []
     for entry in order[:most]:

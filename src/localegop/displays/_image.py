@@ -1,4 +1,4 @@
-"""Display of localizations in an image: which pixels speak for a point."""
+"""Display of localizations in an image: which pixels contribute to a prediction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CORNERS = ((0.0, 1.0), (1.0, 1.0), (0.0, 0.0), (1.0, 0.0))  # of the picture, in
 
 
 class ImageLocalizationDisplay:
-    """The heaviest pixels around chosen points, over a gray image.
+    """The pixels with the largest weights around chosen points, over a gray image.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ImageLocalizationDisplay:
     points : array-like of shape (q, 2)
         Positions (row, column) of the queries.
     pixels : sequence of q array-likes of shape (k, 2)
-        Positions of the heaviest pixels of each query, heaviest first.
+        Positions of the pixels with the largest weights for each query, in decreasing order.
 
     Attributes
     ----------
@@ -73,7 +73,9 @@ class ImageLocalizationDisplay:
         self.image = numbers("image", image, (None, None))
         self.points = numbers("points", points, (None, 2))
         if len(pixels) != len(self.points):
-            raise ValueError(f"pixels must be {len(self.points)} arrays, one a point, got {len(pixels)}")
+            raise ValueError(
+                f"pixels must be {len(self.points)} arrays, one for each point, got {len(pixels)}"
+            )
         self.pixels = [_whole_positions(part, self.image.shape) for part in pixels]
 
     @classmethod
@@ -96,7 +98,7 @@ class ImageLocalizationDisplay:
         X : array-like of shape (n, 2), optional
             Positions given to ``fit``; by default all pixels of the image, row by row.
         n_pixels : int, default=125
-            Number of pixels shown a query.
+            Number of pixels shown for each query.
         """
         if n_pixels < 1:
             raise ValueError(f"n_pixels must be at least 1, got {n_pixels!r}")
@@ -155,7 +157,7 @@ class ImageLocalizationDisplay:
             raise ValueError(f"opacity must lie in (0, 1], got {opacity!r}")
         labels = [f"query {number}" for number in range(count)] if names is None else list(names)
         if len(labels) != count:
-            raise ValueError(f"names must be {count}, one a query, got {len(labels)}")
+            raise ValueError(f"names must be {count}, one for each query, got {len(labels)}")
         self.ax_ = ax = axes_for(ax, (5.6, 0.6 + 5.2 * height / width))
         self.figure_ = ax.figure
         self.image_, self.overlays_, self.queries_ = self._draw(ax, opacity, labels)

@@ -1,4 +1,4 @@
-"""Display of the importance of features, at some queries or on the whole."""
+"""Display of the importance of features, at some queries or over all training rows."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from localegop.results import LocalFits
 
 MOST_GROUPS = 5  # more queries than this are summarized
-OFTEN = (10.0, 90.0)  # percentiles that the whiskers of a summary span
+OFTEN = (10.0, 90.0)  # percentiles at the ends of the whiskers of a summary
 
 
 class ImportanceDisplay:
-    """Horizontal bars of what each feature means for the predictions, the largest on top.
+    """Horizontal bars of how much each feature matters for the predictions, the largest on top.
 
     Parameters
     ----------
     values : array-like of shape (q, D) or (D,)
-        One row a query; NaN where the function is flat, which is left out of means.
+        One row for each query; rows of NaN, where the function is flat, are left out of means.
     feature_names : sequence of D str
     names : sequence of q str, optional
         Names of the queries.
@@ -52,7 +52,7 @@ class ImportanceDisplay:
     order_ : ndarray
         Numbers of the features drawn, the largest first.
     bars_ : list of matplotlib BarContainer
-        One a query, or one of the means.
+        One for each query, or a single one of the means.
     whiskers_ : matplotlib LineCollection or None
         10th to 90th percentile over the queries, if summarized.
     legend_ : matplotlib Legend or None
@@ -95,7 +95,7 @@ class ImportanceDisplay:
         self.names = tuple(f"query {row}" for row in range(len(rows))) if names is None else tuple(names)
         if len(self.names) != len(self.values):
             raise ValueError(
-                f"names must be {len(self.values)}, one a row of values, got {len(self.names)}"
+                f"names must be {len(self.values)}, one for each row of values, got {len(self.names)}"
             )
         self.quantity, self.unit = quantity, unit
 
@@ -187,7 +187,7 @@ class ImportanceDisplay:
             Features shown: those with the largest mean over the queries.
         summarize : bool, optional
             Whether to draw means over the queries with whiskers from the 10th to the 90th percentile
-            instead of a bar a query; by default from six queries on.
+            instead of a bar for each query; by default with six or more queries.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Display of a localization: which points speak for a query."""
+"""Display of a localization: which points contribute to a prediction."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ VISIBLE = 0.01  # points with this share of the largest weight can be seen
 
 
 class LocalizationDisplay:
-    """Points around a query in two directions, as opaque as their weight, colored by label.
+    """Points around a query in two directions, the more opaque the larger their weight, colored by label.
 
-    Ellipses are the metric's: one and two standard deviations of the localization N(query, M⁻¹), as they
-    appear when projected onto the two directions. With two features and the Gaussian kernel a point on them
-    has 37 % and 2 % of the weight of a point at the query; with more features, at most that.
+    The ellipses show the metric: one and two standard deviations of the localization N(query, M⁻¹),
+    projected onto the two directions. With two features and the Gaussian kernel a point on them has 37 %
+    and 2 % of the weight of a point at the query; with more features, at most that.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class LocalizationDisplay:
         self.labels = numbers("labels", labels, (len(self.points),))
         self.covariance = None if covariance is None else numbers("covariance", covariance, (2, 2))
         if len(names) != 2:
-            raise ValueError(f"names must be two, one a direction, got {names!r}")
+            raise ValueError(f"names must be two, one for each direction, got {names!r}")
         self.names, self.label_name = tuple(names), label_name
 
     @classmethod
@@ -125,7 +125,7 @@ class LocalizationDisplay:
         directions : pair of features or "leading", optional
             Two features, by number or name, or "leading": the two leading eigenvectors of the query's AGOP,
             in units of feature standard deviations around the query. By default the features if there
-            are two, else "leading".
+            are two, otherwise "leading".
         output : int or str, optional
             Output, by number or name; needed if there are several.
         """
@@ -143,7 +143,7 @@ class LocalizationDisplay:
             weights[known],
             plane.shown(fits.query[index]),
             labels[known],
-            covariance=plane.shadow(fits.metric[index], fits.feature_scale),
+            covariance=plane.projected_covariance(fits.metric[index], fits.feature_scale),
             names=plane.names,
             label_name=fits.output_names[0],
         )
@@ -188,12 +188,12 @@ class LocalizationDisplay:
         n_std : sequence of float, default=(1, 2)
             Standard deviations at which ellipses are drawn.
         marker_size : float, optional
-            Area of a point in points squared; by default the fewer points the larger.
+            Area of a marker in points squared; by default the fewer points, the larger.
         cmap : str, default="viridis"
             Colors of the labels.
         color_range : {"neighbors", "all"}, default="neighbors"
-            Whose labels the colors span: those of points with at least 1 % of the largest weight, or of all
-            points, for pictures to compare.
+            Which labels the colors range over: those of points with at least 1 % of the largest weight, or
+            of all points, which makes pictures comparable.
         colorbar : bool, default=True
             Whether to draw the bar of label colors.
 
@@ -269,7 +269,7 @@ class LocalizationDisplay:
     def _colorbar(self, cmap: str) -> Any:
         from matplotlib.cm import ScalarMappable
 
-        # Not of the points themselves: a bar as transparent as they are could not be read.
+        # Not of the points themselves: a bar as transparent as they are would be unreadable.
         mappable = ScalarMappable(self.neighbors_.norm, cmap)
         bar = self.figure_.colorbar(mappable, ax=self.ax_, label=self.label_name)
         return bar

@@ -38,13 +38,13 @@ MANY_LINES = 8  # beyond this the legend names the outermost lines only
 class SpectrumDisplay:
     """Eigenvalues of the covariance Σ_t = M_t⁻¹ of a localization, step by step.
 
-    Where lines part, the neighborhood has learned a direction: the falling ones are those in which the
-    function varies, the others those along which distant points may speak.
+    Where lines separate, the neighborhood has learned a direction: the falling ones are those in which the
+    function varies, the others those along which distant points may contribute.
 
     Parameters
     ----------
     eigenvalues : array-like of shape (n_steps, n_features)
-        Variances of the localization, falling within each step; infinite ones are not drawn.
+        Variances of the localization, in decreasing order within each step; infinite ones are not drawn.
     final : array-like of shape (n_features,)
         Those of the final fit.
     chosen : int
@@ -56,7 +56,7 @@ class SpectrumDisplay:
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     lines_ : list of matplotlib Line2D
-        One an eigenvalue, largest first.
+        One for each eigenvalue, largest first.
     chosen_line_, chosen_points_ : matplotlib Line2D
         The chosen step and the eigenvalues of the final fit.
     legend_ : matplotlib Legend
@@ -98,7 +98,7 @@ class SpectrumDisplay:
         index : int, default=0
             Number of the query.
         output : int or str, optional
-            Output, by number or name; needed where outputs have metrics of their own.
+            Output, by number or name; needed where every output has its own metric.
         unit : {"data", "sd"}, default="data"
             Units of the features: as they are, or their standard deviations, which makes features of
             different units comparable.

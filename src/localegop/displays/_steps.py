@@ -1,4 +1,4 @@
-"""What the displays of the recursion share: its steps, and the final fit among or after them."""
+"""What the displays of the recursion have in common: its steps, and the final fit among or after them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def trace_of(fits: LocalFits) -> Trace:
     """Trace of fits that have one."""
     if fits.trace is None:
-        raise ValueError("these fits hold no trace of the steps: call localize(X, trace=True)")
+        raise ValueError("these fits contain no trace of the steps: call localize(X, trace=True)")
     return fits.trace
 
 
 def one_metric(fits: LocalFits, output: int | str | None) -> LocalFits:
-    """Fits with one metric a query: those of an output where outputs have metrics of their own."""
+    """Fits with one metric for each query: those of one output where every output has its own metric."""
     return one_output(fits, output) if output is not None or fits.metric.ndim != 3 else fits
 
 
@@ -64,7 +64,7 @@ def step_marker(steps: int) -> str:
 
 
 def mark_step(ax: Any, chosen: int, steps: int) -> Any:
-    """Mark the chosen step, and let steps be whole numbers."""
+    """Mark the chosen step, and label the axis of steps by whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

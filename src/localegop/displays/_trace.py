@@ -1,4 +1,4 @@
-"""Display of what the steps of the recursion led to."""
+"""Display of error, size and estimate at the steps of the recursion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TraceDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         ``ax_`` is the lowest panel.
     lines_, final_points_, chosen_lines_ : lists of matplotlib Line2D
-        One a panel: the steps, the final fit, the chosen step.
+        One for each panel: the steps, the final fit, the chosen step.
     bar_ : matplotlib ErrorbarContainer or None
         The standard error.
 
@@ -124,7 +124,7 @@ class TraceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or sequence of three, optional
-            One is divided into three; by default those of a new figure.
+            A single one is divided into three; by default those of a new figure.
 
         Returns
         -------
@@ -168,7 +168,7 @@ def _three_panels(ax: Any) -> list[Any]:
     place = check_axes(ax).get_subplotspec()
     if place is None:
         raise ValueError(
-            "ax is no part of a grid and cannot be divided: make it with plt.subplots, or give three"
+            "ax is not part of a grid and cannot be divided: make it with plt.subplots, or give three"
         )
     ax.set_axis_off()
     grid = place.subgridspec(3, 1)
