@@ -63,13 +63,13 @@ def test_unreachable_targets_give_the_nearest_end():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PowerLaw(exponent=-1), "exponent must be positive"),
-        (lambda: PowerLaw(scale=0), "scale must be positive"),
-        (lambda: Geometric(ratio=1.0), r"ratio must lie in \(0, 1\)"),
-        (lambda: Geometric(scale=np.nan), "scale must be positive"),
-        (lambda: EffectiveSampleSize(start=10, stop=20), "stop must not exceed start"),
-        (lambda: EffectiveSampleSize(n_steps=0), "n_steps must be positive"),
-        (lambda: scale_for_effective_size([1.0, 2.0], -1.0), "target must be positive"),
+        (lambda: PowerLaw(exponent=-1), "exponent=-1 is not allowed: give a finite number > 0"),
+        (lambda: PowerLaw(scale=0), "scale=0 is not allowed"),
+        (lambda: Geometric(ratio=1.0), "ratio=1.0 is not allowed: give a finite number > 0 and < 1"),
+        (lambda: Geometric(scale=np.nan), "scale=nan is not allowed"),
+        (lambda: EffectiveSampleSize(start=10, stop=20), "stop=20 is not allowed: .* <= 10, the start"),
+        (lambda: EffectiveSampleSize(n_steps=0), "n_steps=0 is not allowed"),
+        (lambda: scale_for_effective_size([1.0, 2.0], -1.0), "target=-1.0 is not allowed"),
     ],
 )
 def test_bad_parameters_are_named(make, message):

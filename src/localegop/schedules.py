@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from localegop._arguments import check_positive, check_real
 from localegop.kernels import Kernel, as_kernel, effective_size
 
 
@@ -51,7 +52,8 @@ class PowerLaw:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_positive(exponent=self.exponent, scale=self.scale)
+        check_positive("exponent", self.exponent)
+        check_positive("scale", self.scale)
 
     def __call__(self, t: int) -> float:
         """Bandwidth h_t."""
@@ -73,9 +75,8 @@ class Geometric:
     ratio: float = 0.9
 
     def __post_init__(self) -> None:
-        _require_positive(scale=self.scale, ratio=self.ratio)
-        if self.ratio >= 1.0:
-            raise ValueError(f"ratio must lie in (0, 1), so that bandwidths fall, got {self.ratio}")
+        check_positive("scale", self.scale)
+        check_real("ratio", self.ratio, above=0.0, below=1.0, why=", so that bandwidths fall")
 
     def __call__(self, t: int) -> float:
         """Bandwidth h_t."""
@@ -99,11 +100,8 @@ class EffectiveSampleSize:
     n_steps: int = 12
 
     def __post_init__(self) -> None:
-        _require_positive(start=self.start, stop=self.stop, n_steps=self.n_steps)
-        if self.stop > self.start:
-            raise ValueError(
-                f"stop must not exceed start, so that sizes fall, got start={self.start}, stop={self.stop}"
-            )
+        start, _ = check_positive("start", self.start), check_positive("n_steps", self.n_steps)
+        check_real("stop", self.stop, above=0.0, most=start, why=", the start, so that sizes fall")
 
     def effective_size(self, t: int) -> float:
         """Target of step t; after the last step it stays at ``stop``."""
@@ -130,8 +128,7 @@ def scale_for_effective_size(
     50.0
     """
     u = np.asarray(squared_distances, dtype=float)
-    if not (target > 0.0 and math.isfinite(target)):
-        raise ValueError(f"target must be positive and finite, got {target!r}")
+    check_positive("target", target)
     chosen = as_kernel(kernel)
     typical = float(np.median(u[u > 0.0])) if np.any(u > 0.0) else 1.0
     low, high = -40.0, 40.0
@@ -144,9 +141,3 @@ def scale_for_effective_size(
         else:
             high = middle
     return math.exp(0.5 * (low + high)) / typical
-
-
-def _require_positive(**parameters: float) -> None:
-    for name, given in parameters.items():
-        if not (given > 0.0 and math.isfinite(given)):
-            raise ValueError(f"{name} must be positive and finite, got {given!r}")

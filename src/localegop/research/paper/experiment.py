@@ -49,6 +49,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._arguments import check_choice
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -87,8 +89,7 @@ class Finding:
     agrees: Literal["yes", "no", "in part"]
 
     def __post_init__(self) -> None:
-        if self.agrees not in ("yes", "no", "in part"):
-            raise ValueError(f"agrees must be 'yes', 'no' or 'in part', got {self.agrees!r}")
+        check_choice("agrees", self.agrees, ("yes", "no", "in part"))
 
 
 class Experiment(Protocol):

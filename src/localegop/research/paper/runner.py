@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from localegop._arguments import check_choice, check_count
 from localegop.research.paper import load_experiment
 from localegop.research.paper.experiment import SIZES, Finding, Refused, Skipped, Table, Tables
 from localegop.research.paper.progress import PartsProgress
@@ -44,8 +45,7 @@ class Run:
     tag: str = ""
 
     def __post_init__(self) -> None:
-        if self.size not in SIZES:
-            raise ValueError(f"size must be one of {', '.join(SIZES)}, got {self.size!r}")
+        check_choice("size", self.size, SIZES)
         unknown = set(self.changes) - set(load_experiment(self.name).PARAMETERS[self.size])
         if unknown:
             raise ValueError(f"{self.name} has no parameters {sorted(unknown)}")
@@ -125,8 +125,7 @@ def execute(
     -------
     Result
     """
-    if jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    check_count("jobs", jobs)
     tell = say or _to_standard_error
     require_matplotlib()
     make_folder(run.folder)
