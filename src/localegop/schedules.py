@@ -8,15 +8,10 @@ either form serves; the ones here are the paper's and ours.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from localegop._arguments import check_positive, check_real
-from localegop.kernels import Kernel, as_kernel, effective_size
 
 
 @runtime_checkable
@@ -107,37 +102,3 @@ class EffectiveSampleSize:
         """Target of step t; after the last step it stays at ``stop``."""
         fraction = min(t / max(self.n_steps - 1, 1), 1.0)
         return float(self.start * (self.stop / self.start) ** fraction)
-
-
-def scale_for_effective_size(
-    squared_distances: ArrayLike, target: float, kernel: str | Kernel = "gaussian"
-) -> float:
-    """Scale s for which the weights k(s u) have the effective sample size ``target``.
-
-    The effective size falls from n (s = 0) towards one (or the number of nearest ties) as s grows; a
-    target outside what the kernel can reach gives the nearest end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from localegop.kernels import KERNELS, effective_size
-    >>> from localegop.schedules import scale_for_effective_size
-    >>> u = np.linspace(0, 1, 1000)
-    >>> s = scale_for_effective_size(u, 50.0)
-    >>> round(float(effective_size(KERNELS["gaussian"].weights(s * u))), 6)
-    50.0
-    """
-    u = np.asarray(squared_distances, dtype=float)
-    check_positive("target", target)
-    chosen = as_kernel(kernel)
-    typical = float(np.median(u[u > 0.0])) if np.any(u > 0.0) else 1.0
-    low, high = -40.0, 40.0
-    while high - low > 1e-14 * max(1.0, abs(low)):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        if effective_size(chosen.weights(math.exp(middle) / typical * u)) > target:
-            low = middle
-        else:
-            high = middle
-    return math.exp(0.5 * (low + high)) / typical
