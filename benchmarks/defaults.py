@@ -25,6 +25,7 @@ from localegop._fit import initial_axes as slopes
 from localegop._fit import pilot_fits as trial
 from localegop._fit import plan as fitting
 from localegop._selection import kriging
+from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
 
 SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
@@ -107,7 +108,7 @@ def measured(name, rows, seed, variants):
 
 def table(found, variants):
     """Markdown: one row a variant, from errors by set and split."""
-    lines = ["| change | error, mean | best set | worst set |", "|---|---|---|---|"]
+    rows = []
     sets = sorted({name for name, _ in found})
     for each in variants:
         logs = {
@@ -116,8 +117,8 @@ def table(found, variants):
         }
         best, worst = min(logs, key=logs.get), max(logs, key=logs.get)
         shown = [f"{np.exp(logs[name]):.2f} x ({DATASETS[name].label})" for name in (best, worst)]
-        lines.append(f"| {each} | {np.exp(np.mean(list(logs.values()))):.3f} x | {shown[0]} | {shown[1]} |")
-    return "\n".join(lines)
+        rows.append([each, f"{np.exp(np.mean(list(logs.values()))):.3f} x", *shown])
+    return "\n".join(markdown_table(["change", "error, mean", "best set", "worst set"], rows))
 
 
 def main():

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import dask.array as da
@@ -31,6 +32,7 @@ from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
 from localegop.kernels import as_kernel
+from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
 
 MEMORY = "2.4GB"  # of each worker: what is more goes to disk
@@ -294,36 +296,32 @@ PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, cost
 
 def measured(content):
     """Measured bars, and the cost model against measured fits."""
-    lines = [HEAD, *(row["line"] for row in content["rows"]), ""]
-    lines += ["| rows | workers | partitions | fit, measured | planned | memory, measured | planned |"]
-    lines += ["|---|---|---|---|---|---|---|"]
+    fits = []
     for fit in content["fits"]:
-        n, count = fit["n"], fit["partitions"]
-        planned = plan(n, DIMENSION, fit["workers"], 1e15, n_partitions=count, show=False)
-        lines.append(
-            f"| {n:,} | {fit['workers']} | {count} | {fit['seconds'] / 60:.3g} min | "
-            f"{planned.fit_seconds / 60:.3g} min | {fit['memory']:.3g} GB | {planned.needed / 1e9:.3g} GB |"
-        )
-    lines += ["", "| rows | error, cluster | error, one process |", "|---|---|---|"]
-    for each in content.get("errors", []):
-        lines.append(f"| {each['n']:,} | {each['cluster']:.3g} | {each['one process']:.3g} |")
-    return "\n".join(lines)
+        n, count, workers = fit["n"], fit["partitions"], fit["workers"]
+        planned = plan(n, DIMENSION, workers, 1e15, n_partitions=count, show=False)
+        times = [f"{seconds / 60:.3g} min" for seconds in (fit["seconds"], planned.fit_seconds)]
+        memory = [f"{size:.3g} GB" for size in (fit["memory"], planned.needed / 1e9)]
+        fits.append([f"{n:,}", str(workers), str(count), *times, *memory])
+    errors = [
+        [f"{each['n']:,}", f"{each['cluster']:.3g}", f"{each['one process']:.3g}"]
+        for each in content.get("errors", [])
+    ]
+    head = ["rows", "workers", "partitions", "fit, measured", "planned", "memory, measured", "planned"]
+    lines = [HEAD, *(row["line"] for row in content["rows"]), "", *markdown_table(head, fits), ""]
+    return "\n".join(lines + markdown_table(["rows", "error, cluster", "error, one process"], errors))
 
 
 def predicted():
     """The cost model for clusters larger than this machine."""
-    lines = [
-        "| rows | workers | partitions | memory of each | fit | of it for tasks |",
-        "|---|---|---|---|---|---|",
-    ]
-    for n in (10**7, 10**8, 10**9):
-        for count in (16, 100, 1000):
-            found = plan(n, DIMENSION, count, 1e15, show=False)
-            lines.append(
-                f"| {n:,} | {count:,} | {found.partitions:,} | {found.needed / 1e9:.3g} GB | "
-                f"{found.fit_seconds / 3600:.3g} h | {found.task_seconds / 3600:.2g} h |"
-            )
-    return "\n".join(lines)
+    rows = []
+    for n, count in product((10**7, 10**8, 10**9), (16, 100, 1000)):
+        found = plan(n, DIMENSION, count, 1e15, show=False)
+        hours = [f"{found.fit_seconds / 3600:.3g} h", f"{found.task_seconds / 3600:.2g} h"]
+        memory = f"{found.needed / 1e9:.3g} GB"
+        rows.append([f"{n:,}", f"{count:,}", f"{found.partitions:,}", memory, *hours])
+    head = ["rows", "workers", "partitions", "memory of each", "fit", "of it for tasks"]
+    return "\n".join(markdown_table(head, rows))
 
 
 def write_tables(source):

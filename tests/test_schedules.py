@@ -6,15 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localegop.kernels import KERNELS, effective_size
-from localegop.reference import paper_bandwidth
+from localegop.reference import KERNELS as REFERENCE
+from localegop.reference import paper_bandwidth, scale_for_effective_size
 from localegop.schedules import (
     BandwidthSchedule,
     EffectiveSampleSize,
     EffectiveSizeSchedule,
     Geometric,
     PowerLaw,
-    scale_for_effective_size,
 )
+
+GAUSSIAN = REFERENCE["gaussian"]
 
 
 def test_default_power_law_is_the_papers():
@@ -48,28 +50,28 @@ def test_effective_sizes_end_where_told_and_stay_there():
 )
 def test_scale_meets_the_target_in_any_units(seed, target, unit):
     u = unit * np.random.default_rng(seed).chisquare(3, size=200)
-    s = scale_for_effective_size(u, target)
+    s = scale_for_effective_size(u, target, GAUSSIAN)
     assert effective_size(KERNELS["gaussian"].weights(s * u)) == pytest.approx(target, rel=1e-9)
 
 
 def test_unreachable_targets_give_the_nearest_end():
     u = np.array([0.0, 0.0, 1.0, 2.0])
     weights = KERNELS["gaussian"].weights
-    assert effective_size(weights(scale_for_effective_size(u, 1.0) * u)) == pytest.approx(2.0)
-    assert effective_size(weights(scale_for_effective_size(u, 100.0) * u)) == pytest.approx(4.0)
-    assert np.isfinite(scale_for_effective_size(np.zeros(5), 2.0))
+    assert effective_size(weights(scale_for_effective_size(u, 1.0, GAUSSIAN) * u)) == pytest.approx(2.0)
+    assert effective_size(weights(scale_for_effective_size(u, 100.0, GAUSSIAN) * u)) == pytest.approx(4.0)
+    assert np.isfinite(scale_for_effective_size(np.zeros(5), 2.0, GAUSSIAN))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PowerLaw(exponent=-1), "exponent must be positive"),
-        (lambda: PowerLaw(scale=0), "scale must be positive"),
-        (lambda: Geometric(ratio=1.0), r"ratio must lie in \(0, 1\)"),
-        (lambda: Geometric(scale=np.nan), "scale must be positive"),
-        (lambda: EffectiveSampleSize(start=10, stop=20), "stop must not exceed start"),
-        (lambda: EffectiveSampleSize(n_steps=0), "n_steps must be positive"),
-        (lambda: scale_for_effective_size([1.0, 2.0], -1.0), "target must be positive"),
+        (lambda: PowerLaw(exponent=-1), "exponent=-1 is not allowed: give a finite number > 0"),
+        (lambda: PowerLaw(scale=0), "scale=0 is not allowed"),
+        (lambda: Geometric(ratio=1.0), "ratio=1.0 is not allowed: give a finite number > 0 and < 1"),
+        (lambda: Geometric(scale=np.nan), "scale=nan is not allowed"),
+        (lambda: EffectiveSampleSize(start=10, stop=20), "stop=20 is not allowed: .* <= 10, the start"),
+        (lambda: EffectiveSampleSize(n_steps=0), "n_steps=0 is not allowed"),
+        (lambda: scale_for_effective_size(np.ones(2), -1.0, GAUSSIAN), "target must be positive"),
     ],
 )
 def test_bad_parameters_are_named(make, message):

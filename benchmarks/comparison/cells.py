@@ -1,8 +1,6 @@
 """One cell: a method fitted and tested on one split, with what it cost. Runs in a process of its own."""
 
-import json
 import os
-import resource
 import sys
 import time
 import traceback
@@ -15,6 +13,7 @@ import numpy as np
 
 import localegop
 from localegop.research.peers import METHODS, make_method
+from localegop.research.runs.workers import peak_memory
 
 from .datasets import DATASETS, split
 
@@ -116,16 +115,6 @@ def _gain(model):
     return None if gain is None or not np.isfinite(gain) else float(gain)
 
 
-def peak_memory() -> float:
-    """Largest resident memory of this process so far in GB, imports and data included."""
-    status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss would count the process that started this one
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e9
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
-
-
 @contextmanager
 def own_warnings():
     """Collect the texts of warnings raised by localegop's own code, wherever they are said to come from."""
@@ -143,7 +132,3 @@ def own_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = note
         yield texts
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(Cell(**json.loads(sys.argv[1])))))

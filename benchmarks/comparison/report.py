@@ -1,11 +1,12 @@
 """Tables in markdown, figures, and the page ``benchmarks.md``: every number from stored records."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from localegop.research.peers import METHODS
+from localegop.research.runs.files import write_json
+from localegop.research.runs.pages import markdown_table, save_figures
 
 from .datasets import DATASETS, GROUPS
 from .figures import draw
@@ -71,26 +72,15 @@ def markdown_tables(records):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write_figures(records, folder, prefix=""):
-    """Write the figures as PNG files and return their paths by name."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {}
-    for name, figure in draw(records).items():
-        paths[name] = folder / f"{prefix}{name}.png"
-        figure.savefig(paths[name], dpi=150)
-    return paths
-
-
 def write_report(results, docs: Path):
     """Write ``benchmarks.md``, ``benchmarks.json`` and ``figures/benchmarks_*.png``; return their paths."""
     if not results.cells:
         raise SystemExit(f"'{results.path}' holds no finished cell: run python benchmarks/peers.py first")
-    figures = write_figures(results.records(), docs / "figures", "benchmarks_")
+    figures = save_figures(draw(results.records()), docs / "figures", "benchmarks_")
     page, data = docs / "benchmarks.md", docs / "benchmarks.json"
     page.write_text(text(results, figures), encoding="utf-8")
     cells = {key: _published(record) for key, record in results.cells.items()}
-    stored = {"about": results.about, "cells": cells}
-    data.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    write_json(data, {"about": results.about, "cells": cells})
     return [page, data, *figures.values()]
 
 
@@ -158,13 +148,13 @@ def _error_tables(records):
         shown = {name: errors(records, name, METHODS) for name in names}
         placed = {name: ranks(records, name) for name in names}
         head = [f"{DATASETS[n].label} (n={main_size(records, n):,}{_splits(records, n)})" for n in names]
-        lines += [f"### {group.capitalize()}", "", f"{meaning}.", "", _row(["method", *head])]
-        lines += ["|" + "---|" * (1 + len(names))]
-        for method in METHODS:
-            if any(method in found for found in shown.values()):
-                cells = [_error(records, n, method, shown[n], placed[n]) for n in names]
-                lines.append(_row([METHODS[method].label, *cells]))
-        lines.append("")
+        rows = [
+            [METHODS[method].label, *(_error(records, n, method, shown[n], placed[n]) for n in names)]
+            for method in METHODS
+            if any(method in found for found in shown.values())
+        ]
+        lines += [f"### {group.capitalize()}", "", f"{meaning}.", ""]
+        lines += [*markdown_table(["method", *head], rows), ""]
     lines += ["In parentheses the rank. Our other settings are tested on fewer rows and not ranked.", ""]
     return lines
 
@@ -194,27 +184,29 @@ def _error(records, name, method, found, placed):
 def _cost_table(records):
     """How each method is tuned, and what it costs: geometric means over sets at their main sizes."""
     head = ["method", "tuning", "most rows", "fit s", "predict s per 1,000", "peak GB", "coverage at 0.9"]
-    lines = [_row(head), "|" + "---|" * len(head)]
+    rows = []
     main = [r for r in at_main_size(records) if r["status"] == "ok"]
     for method, entry in METHODS.items():
         own = [r for r in main if r["method"] == method]
         if not own:
             continue
         covered = [r["coverage"] for r in own if r.get("coverage") is not None]
-        lines.append(
-            _row(
-                [
-                    entry.label,
-                    entry.tuning,
-                    "any" if entry.largest_n is None else f"{entry.largest_n:,}",
-                    f"{_geometric([r['fit_seconds'] for r in own]):.3g}",
-                    f"{_geometric([r['predict_seconds_per_1000'] for r in own]):.2g}",
-                    f"{max(r['memory_gb'] for r in own):.2f}",
-                    f"{np.mean(covered):.3f}" if covered else "",
-                ]
-            )
+        rows.append(
+            [
+                entry.label,
+                entry.tuning,
+                "any" if entry.largest_n is None else f"{entry.largest_n:,}",
+                f"{_geometric([r['fit_seconds'] for r in own]):.3g}",
+                f"{_geometric([r['predict_seconds_per_1000'] for r in own]):.2g}",
+                f"{max(r['memory_gb'] for r in own):.2f}",
+                f"{np.mean(covered):.3f}" if covered else "",
+            ]
         )
-    return [*lines, "", "Times are geometric means over the data sets, memory is the largest."]
+    return [
+        *markdown_table(head, rows),
+        "",
+        "Times are geometric means over the data sets, memory is the largest.",
+    ]
 
 
 _COLUMNS = {
@@ -231,13 +223,13 @@ _COLUMNS = {
 def _long_table(records):
     """Every set, size and method, means over seeds."""
     head = ["data set", "n", "method", *(label for label, _ in _COLUMNS.values())]
-    lines = [_row(head), "|" + "---|" * len(head)]
+    rows = []
     for name, n, method in dict.fromkeys((r["dataset"], r["n_train"], r["method"]) for r in records):
         where = {"dataset": name, "n_train": n, "method": method}
         found = {column: mean_over_seeds(records, column, **where) for column in _COLUMNS}
         shown = ["" if np.isnan(v) else f"{v:{_COLUMNS[column][1]}}" for column, v in found.items()]
-        lines.append(_row([DATASETS[name].label, f"{n:,}", METHODS[method].label, *shown]))
-    return lines
+        rows.append([DATASETS[name].label, f"{n:,}", METHODS[method].label, *shown])
+    return markdown_table(head, rows)
 
 
 def _geometric(values):
@@ -258,7 +250,7 @@ def _gain_table(records):
     if not rows:
         return []
     head = ["data set", "`gain_over_isotropic_`", "isotropic / ours at test rows", "best peer / ours"]
-    return [_row(head), "|" + "---|" * len(head), *map(_row, rows)]
+    return markdown_table(head, rows)
 
 
 def _failures(records):
@@ -270,7 +262,3 @@ def _failures(records):
         where = f"{DATASETS[record['dataset']].label}, {METHODS[record['method']].label}"
         lines.append(f"- {where}, n={record['n_train']:,}, seed {record['seed']}: {record['error']}")
     return lines
-
-
-def _row(cells):
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

@@ -2,26 +2,16 @@
 
 import json
 import os
-import platform
-import subprocess
-import sys
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from localegop.research.peers import METHODS
+from localegop.research.runs.files import has_settings, now, versions, write_json
+from localegop.research.runs.progress import PartsProgress
+from localegop.research.runs.workers import Outcome, Part, TimeLimit, run_parts
 
-from .cells import Cell
+from .cells import Cell, measure
 from .datasets import DATASETS
-
-FOLDER = Path(__file__).parents[1]
-_PACKAGES = ("localegop", "numpy", "scipy", "scikit-learn", "statsmodels", "metric-learn", "lightgbm")
-_PACKAGES += ("torch", "xrfm")
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -87,11 +77,7 @@ class Results:
 
     def save(self) -> None:
         """Write the file; it is whole at any time."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(".part")
-        text = json.dumps({"about": self.about, "cells": self.cells}, indent=1)
-        partial.write_text(text + "\n", encoding="utf-8")
-        os.replace(partial, self.path)
+        write_json(self.path, {"about": self.about, "cells": self.cells})
 
     def pending(self, cells, time_limit, again=()) -> list[Cell]:
         """Cells without a record of the same settings, with one that may turn out better, or asked for.
@@ -101,7 +87,7 @@ class Results:
 
         def done(cell):
             record = self.cells.get(cell.key, {"status": "error"})
-            same = all(record.get(key) == value for key, value in asdict(cell).items())
+            same = has_settings(record, asdict(cell))
             late = record["status"] == "time limit" and record.get("time_limit", 0.0) < time_limit
             return same and record["status"] != "error" and not late and cell.method not in again
 
@@ -110,52 +96,29 @@ class Results:
 
 def run_cells(results: Results, cells: list[Cell], *, jobs: int, time_limit: float, say=print) -> None:
     """Measure cells, ``jobs`` at a time, and keep each as soon as it is finished."""
-    lock, start, finished = threading.Lock(), time.monotonic(), 0
+    by_key = {cell.key: cell for cell in cells}
 
-    def one(cell):
-        nonlocal finished
-        record = in_child(cell, time_limit)
-        record["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
-        with lock:
-            finished += 1
-            results.cells[cell.key] = record
-            results.save()
-            left = (time.monotonic() - start) / finished * (len(cells) - finished)
-            say(f"[{finished}/{len(cells)}, {left / 60:.0f} min left] {cell.key}: {outcome(record)}")
+    def keep(outcome):
+        record = record_of(by_key[outcome.name], outcome, time_limit)
+        results.cells[outcome.name] = record | {"finished": now()}
+        results.save()
+        return describe(record)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(one, cell) for cell in cells]
-        try:
-            for done in waiting:
-                done.result()
-        except BaseException:  # also Ctrl-C: cells that have not begun must not begin
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    parts = [Part(cell.key, measure, (cell,)) for cell in cells]
+    progress = PartsProgress(dict.fromkeys(by_key, 1.0), say)
+    run_parts(parts, keep, progress, jobs=jobs, time_limit=time_limit)
 
 
-def in_child(cell: Cell, time_limit: float) -> dict:
-    """Record of a cell measured in a process of its own; its sudden end or lateness is a record too."""
-    command = [sys.executable, "-m", f"{__package__}.cells", json.dumps(asdict(cell))]
-    environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(cell.threads))
-    known = [str(FOLDER), os.environ.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, known))
-    start = time.monotonic()
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=time_limit, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        text = f"not finished after {time_limit:g} s"
-        late = {"status": "time limit", "time_limit": time_limit, "error": text, "warnings": 0}
-        return asdict(cell) | late
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [""])[-1]
-        text = f"the process ended with code {done.returncode}: {reason}"
-        return asdict(cell) | {"status": "error", "error": text, "warnings": 0}
-    return json.loads(done.stdout.splitlines()[-1]) | {"wall_seconds": time.monotonic() - start}
+def record_of(cell: Cell, outcome: Outcome, time_limit: float) -> dict:
+    """Record of a cell whose process has ended; its sudden end or lateness is a record too."""
+    if outcome.error is None:
+        return outcome.value | {"wall_seconds": outcome.wall_seconds}
+    late = {"status": "time limit", "time_limit": time_limit}
+    status = late if isinstance(outcome.error, TimeLimit) else {"status": "error"}
+    return asdict(cell) | status | {"error": str(outcome.error), "warnings": 0}
 
 
-def outcome(record: dict) -> str:
+def describe(record: dict) -> str:
     """One line about a record."""
     if record["status"] != "ok":
         return record["error"]
@@ -165,14 +128,3 @@ def outcome(record: dict) -> str:
         f"predict {record['predict_seconds_per_1000']:.3f} s per 1,000, "
         f"{record['memory_gb']:.2f} GB{noted}"
     )
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages compared, where installed."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -298,7 +298,7 @@ def _rescaled(direction: Array, X: Array, query: Array, profile: Profile, schedu
     if not _targets_effective_size(schedule):
         return direction / _bandwidth(schedule, t)
     u = squared_distances(X, query, direction)
-    return direction * _scale_for_effective_size(u, float(schedule.effective_size(t)), profile)
+    return direction * scale_for_effective_size(u, float(schedule.effective_size(t)), profile)
 
 
 def _bandwidth(schedule: Any, t: int) -> float:
@@ -308,8 +308,23 @@ def _bandwidth(schedule: Any, t: int) -> float:
     return h
 
 
-def _scale_for_effective_size(u: Array, target: float, profile: Profile) -> float:
-    """Scale s for which the weights k(s u) have the target effective size, by bisection on log s."""
+def scale_for_effective_size(u: Array, target: float, profile: Profile) -> float:
+    """Scale s for which the weights k(s u) have the target effective size, by bisection on log s.
+
+    The effective size falls from n (s = 0) towards one (or the number of nearest ties) as s grows; a target
+    outside what the profile can reach gives the nearest end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop.reference import KERNELS, scale_for_effective_size
+    >>> u = np.linspace(0, 1, 1000)
+    >>> weights = KERNELS["gaussian"](scale_for_effective_size(u, 50.0, KERNELS["gaussian"]) * u)
+    >>> round(float(weights.sum() ** 2 / np.sum(weights**2)), 6)
+    50.0
+    """
+    if not (target > 0.0 and math.isfinite(target)):
+        raise ValueError(f"target must be positive and finite, got {target!r}")
     typical = float(np.median(u[u > 0.0])) if np.any(u > 0.0) else 1.0
     low, high = -40.0, 40.0  # s = exp(low..high) / typical; the effective size falls as s grows
     for _ in range(200):

@@ -8,14 +8,10 @@ either form serves; the ones here are the paper's and ours.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from localegop.kernels import Kernel, as_kernel, effective_size
+from localegop._arguments import check_positive, check_real
 
 
 @runtime_checkable
@@ -51,7 +47,8 @@ class PowerLaw:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_positive(exponent=self.exponent, scale=self.scale)
+        check_positive("exponent", self.exponent)
+        check_positive("scale", self.scale)
 
     def __call__(self, t: int) -> float:
         """Bandwidth h_t."""
@@ -73,9 +70,8 @@ class Geometric:
     ratio: float = 0.9
 
     def __post_init__(self) -> None:
-        _require_positive(scale=self.scale, ratio=self.ratio)
-        if self.ratio >= 1.0:
-            raise ValueError(f"ratio must lie in (0, 1), so that bandwidths fall, got {self.ratio}")
+        check_positive("scale", self.scale)
+        check_real("ratio", self.ratio, above=0.0, below=1.0, why=", so that bandwidths fall")
 
     def __call__(self, t: int) -> float:
         """Bandwidth h_t."""
@@ -99,54 +95,10 @@ class EffectiveSampleSize:
     n_steps: int = 12
 
     def __post_init__(self) -> None:
-        _require_positive(start=self.start, stop=self.stop, n_steps=self.n_steps)
-        if self.stop > self.start:
-            raise ValueError(
-                f"stop must not exceed start, so that sizes fall, got start={self.start}, stop={self.stop}"
-            )
+        start, _ = check_positive("start", self.start), check_positive("n_steps", self.n_steps)
+        check_real("stop", self.stop, above=0.0, most=start, why=", the start, so that sizes fall")
 
     def effective_size(self, t: int) -> float:
         """Target of step t; after the last step it stays at ``stop``."""
         fraction = min(t / max(self.n_steps - 1, 1), 1.0)
         return float(self.start * (self.stop / self.start) ** fraction)
-
-
-def scale_for_effective_size(
-    squared_distances: ArrayLike, target: float, kernel: str | Kernel = "gaussian"
-) -> float:
-    """Scale s for which the weights k(s u) have the effective sample size ``target``.
-
-    The effective size falls from n (s = 0) towards one (or the number of nearest ties) as s grows; a
-    target outside what the kernel can reach gives the nearest end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from localegop.kernels import KERNELS, effective_size
-    >>> from localegop.schedules import scale_for_effective_size
-    >>> u = np.linspace(0, 1, 1000)
-    >>> s = scale_for_effective_size(u, 50.0)
-    >>> round(float(effective_size(KERNELS["gaussian"].weights(s * u))), 6)
-    50.0
-    """
-    u = np.asarray(squared_distances, dtype=float)
-    if not (target > 0.0 and math.isfinite(target)):
-        raise ValueError(f"target must be positive and finite, got {target!r}")
-    chosen = as_kernel(kernel)
-    typical = float(np.median(u[u > 0.0])) if np.any(u > 0.0) else 1.0
-    low, high = -40.0, 40.0
-    while high - low > 1e-14 * max(1.0, abs(low)):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        if effective_size(chosen.weights(math.exp(middle) / typical * u)) > target:
-            low = middle
-        else:
-            high = middle
-    return math.exp(0.5 * (low + high)) / typical
-
-
-def _require_positive(**parameters: float) -> None:
-    for name, given in parameters.items():
-        if not (given > 0.0 and math.isfinite(given)):
-            raise ValueError(f"{name} must be positive and finite, got {given!r}")

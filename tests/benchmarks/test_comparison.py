@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 
 from localegop.research.peers import METHODS, PEERS
+from localegop.research.runs import workers
+from localegop.research.runs.workers import Outcome, Part, side_by_side
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -129,20 +130,26 @@ def test_only_warnings_of_the_package_count():
     assert len(texts) == 1 and "exclusion_radius" in texts[0]
 
 
+def in_child(asked, time_limit=120.0):
+    """Record of one cell, measured in a process of its own."""
+    (outcome,) = side_by_side([Part(asked.key, measure, (asked,))], 1, lambda name: None, time_limit)
+    return runs.record_of(asked, outcome, time_limit)
+
+
 def test_a_child_measures_what_this_process_does():
-    here, there = measure(cell()), runs.in_child(cell(), 120.0)
+    here, there = measure(cell()), in_child(cell())
     assert there["status"] == "ok", there
     assert there["rmse"] == pytest.approx(here["rmse"], rel=1e-12)
+    assert there["wall_seconds"] > there["fit_seconds"]
 
 
-def test_a_child_that_is_late_or_dies_is_a_record(monkeypatch):
-    late = runs.in_child(cell(), 0.01)
+def test_a_child_that_is_late_or_dies_is_a_record():
+    late = in_child(cell(), 0.01)
     assert late["status"] == "time limit" and "0.01 s" in late["error"]
-    dead = runs.in_child(cell(dataset="no_such_set"), 120.0)
+    dead = in_child(cell(dataset="no_such_set"))
     assert dead["status"] == "error" and "no_such_set" in dead["error"]
-    monkeypatch.setattr(runs, "__package__", "no_such_package")
-    gone = runs.in_child(cell(), 120.0)
-    assert gone["status"] == "error" and "code 1" in gone["error"]
+    gone = runs.record_of(cell(), Outcome("", error=RuntimeError("ended with code 1")), 1.0)
+    assert gone["status"] == "error" and "code 1" in gone["error"] and "time_limit" not in gone
 
 
 PLAN = {"seeds": 1, "tuning_rows": 50, "threads": 1}
@@ -164,14 +171,16 @@ def test_finished_cells_are_kept_and_failed_ones_run_again(tmp_path, monkeypatch
     path = tmp_path / "results.json"
     results = runs.Results(path, "quick")
     wanted = [cell(seed=seed) for seed in range(3)]
-    statuses = iter(["ok", "time limit", "error"])
+    errors = iter([None, workers.TimeLimit("late"), RuntimeError("gone")])
 
-    def pretend(c, limit):
-        return vars(c) | {"status": next(statuses), "time_limit": limit, "error": "", "warnings": 0} | {
-            "mse_over_variance": 1.0, "fit_seconds": 1.0, "predict_seconds_per_1000": 1.0, "memory_gb": 1.0
-        }  # fmt: skip
+    def pretend(parts, jobs, started, limit):
+        for part in parts:
+            record = vars(part.arguments[0]) | {"status": "ok", "warnings": 0, "memory_gb": 1.0}
+            record |= {"mse_over_variance": 1.0, "fit_seconds": 1.0, "predict_seconds_per_1000": 1.0}
+            error = next(errors)
+            yield Outcome(part.name, value=None if error else record, error=error)
 
-    monkeypatch.setattr(runs, "in_child", pretend)
+    monkeypatch.setattr(workers, "side_by_side", pretend)
     lines = []
     runs.run_cells(results, wanted, jobs=1, time_limit=1.0, say=lines.append)
     assert len(lines) == 3 and lines[0].startswith("[1/3, ")
@@ -180,21 +189,6 @@ def test_finished_cells_are_kept_and_failed_ones_run_again(tmp_path, monkeypatch
     assert stored.pending(wanted, 2.0) == wanted[1:]
     assert stored.pending([replace(wanted[0], tuning_rows=7)], 1.0)
     assert stored.pending(wanted, 1.0, again=["neighbors"]) == wanted
-
-
-def test_an_interrupt_keeps_cells_from_beginning(tmp_path, monkeypatch):
-    begun = []
-
-    def interrupted(c, limit):
-        begun.append(c)
-        time.sleep(0.01)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runs, "in_child", interrupted)
-    wanted = [cell(seed=seed) for seed in range(200)]
-    with pytest.raises(KeyboardInterrupt):
-        runs.run_cells(runs.Results(tmp_path / "r.json", "quick"), wanted, jobs=1, time_limit=1.0)
-    assert 1 <= len(begun) < 200
 
 
 def test_sets_that_are_not_finished_are_left_out():

@@ -90,22 +90,25 @@ def test_one_torsion_gives_a_vector_and_a_list_a_matrix(frames: NDArray[np.float
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"positions": np.zeros((4, 3))}, r"positions must have shape .* got \(4, 3\)"),
-        ({"positions": np.zeros((0, 5, 3))}, "positions must have shape"),
-        ({"positions": np.zeros((9, 3, 3))}, "positions must have at least 4 atoms, got 3"),
-        ({"positions": [[["a"] * 3] * 5]}, "positions must be numbers"),
-        ({"positions": np.full((9, 5, 3), np.nan)}, "positions must be finite"),
+        (
+            {"positions": np.zeros((4, 3))},
+            r"positions has shape \(4, 3\): .* \(n_frames, n_atoms, 3\)",
+        ),
+        ({"positions": np.zeros((0, 5, 3))}, r"positions has shape \(0, 5, 3\)"),
+        ({"positions": np.zeros((9, 3, 3))}, r"positions has shape \(9, 3, 3\): .* at least 4 atoms"),
+        ({"positions": [[["a"] * 3] * 5]}, "positions does not hold numbers"),
+        ({"positions": np.full((9, 5, 3), np.nan)}, "positions contains NaN"),
         ({"positions": np.zeros((9, 5, 3))}, "coincident atoms 0 and 1 in frame 0"),
-        ({"torsions": (0, 1, 2)}, "torsion must be 4 atom indices"),
-        ({"torsions": [(0, 1, 2, 3), (0, 1)]}, "torsion must be 4 atom indices"),
-        ({"torsions": (0.0, 1.0, 2.0, 3.0)}, "torsion must be 4 atom indices"),
-        ({"torsions": (0, 1, 2, 5)}, r"torsion \(0, 1, 2, 5\) must name 4 distinct .* 0 to 4"),
-        ({"torsions": (0, 1, 2, -1)}, "must name 4 distinct"),
-        ({"torsions": [(0, 1, 2, 0)]}, "must name 4 distinct"),
-        ({"n_components": 0}, "n_components must be from 1 to 30"),
-        ({"n_components": 31}, "n_components must be from 1 to 30 .* got 31"),
-        ({"n_components": 2.0}, "n_components must be an integer"),
-        ({"n_components": True}, "n_components must be an integer"),
+        ({"torsions": (0, 1, 2)}, "torsion=.* is not allowed: give 4 atom indices"),
+        ({"torsions": [(0, 1, 2, 3), (0, 1)]}, "torsion=.* is not allowed: give 4 atom indices"),
+        ({"torsions": (0.0, 1.0, 2.0, 3.0)}, "torsion=.* is not allowed: give 4 atom indices"),
+        ({"torsions": (0, 1, 2, 5)}, r"torsion=\(0, 1, 2, 5\) is not allowed: give 4 distinct .* 0 to 4"),
+        ({"torsions": (0, 1, 2, -1)}, "give 4 distinct"),
+        ({"torsions": [(0, 1, 2, 0)]}, "give 4 distinct"),
+        ({"n_components": 0}, "n_components=0 .* from 1 to 30"),
+        ({"n_components": 31}, "n_components=31 .* from 1 to 30"),
+        ({"n_components": 2.0}, "n_components=2.0 .* integer"),
+        ({"n_components": True}, "n_components=True .* integer"),
     ],
 )
 def test_prepare_says_what_is_wrong(
@@ -117,7 +120,7 @@ def test_prepare_says_what_is_wrong(
 
 
 def test_components_are_fewer_than_frames(frames: NDArray[np.float64]) -> None:
-    with pytest.raises(ValueError, match="n_components must be from 1 to 9 for 10 frames"):
+    with pytest.raises(ValueError, match=r"n_components=10 .* from 1 to 9 for 10 frames"):
         prepare_molecule(frames[:10], (0, 1, 2, 3), 10)
 
 

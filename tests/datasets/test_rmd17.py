@@ -65,7 +65,7 @@ def test_fetch_reads_a_condensed_file_named_by_environment(
 
 
 def test_fetch_names_the_molecules() -> None:
-    with pytest.raises(ValueError, match=r"molecule must be one of aspirin, .*uracil; got 'water'"):
+    with pytest.raises(ValueError, match=r"molecule='water' is not allowed: .* 'aspirin', .*'uracil'"):
         fetch_rmd17("water")
 
 

@@ -6,8 +6,7 @@ import pytest
 from localegop import _core
 from localegop.kernels import KERNELS, effective_size
 from localegop.reference import KERNELS as REFERENCE
-from localegop.reference import local_linear, squared_distances
-from localegop.schedules import scale_for_effective_size
+from localegop.reference import local_linear, scale_for_effective_size, squared_distances
 
 RNG = np.random.default_rng(0)
 NAMES = ["gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student"]
@@ -52,7 +51,7 @@ def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
     profile = KERNELS[NAMES[kernel]]
     for i, query in enumerate(queries):
         u = squared_distances(X, query, metrics[i])
-        scale = scale_for_effective_size(u, 40.0 + dimension, profile)
+        scale = scale_for_effective_size(u, 40.0 + dimension, REFERENCE[NAMES[kernel]])
         value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[NAMES[kernel]], RIDGE)
         assert sizes[i, 0] == pytest.approx(effective_size(profile.weights(scales[i, 0] * u)))
         assert values[i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)

@@ -11,8 +11,14 @@ from localegop._engine.recursion import Rules
 from localegop._progress import Progress
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
-from localegop.reference import KERNELS, kernel_weights, local_linear, squared_distances
-from localegop.schedules import EffectiveSampleSize, Geometric, scale_for_effective_size
+from localegop.reference import (
+    KERNELS,
+    kernel_weights,
+    local_linear,
+    scale_for_effective_size,
+    squared_distances,
+)
+from localegop.schedules import EffectiveSampleSize, Geometric
 
 X, Y = make_helix(70, 3, random_state=0)
 X, Y, QUERIES = X[:60], (Y[:60] - Y.mean()) / Y.std(), X[60:]
@@ -39,7 +45,7 @@ def scaled(shape, center, rest, rules, t, widening):
     if not rules.by_size:
         return shape * rules.scale(t, 3)
     size = min(widening * rules.size(t, 60), 30.0)
-    return shape * scale_for_effective_size(squared_distances(X[rest], center, shape), size)
+    return shape * scale_for_effective_size(squared_distances(X[rest], center, shape), size, GAUSSIAN)
 
 
 def average(center, rest, shape, gradients, rules, t):

@@ -28,7 +28,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from localegop.cli.problems import one_line
+from localegop.cli.problems import Problem, one_line
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -40,6 +40,7 @@ COMMANDS = (
     "localegop.cli.info",
     "localegop.research.paper.cli",
 )
+MISSING = "localegop.research is not installed, so the paper cannot be reproduced: install localegop again"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
@@ -64,8 +65,26 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"localegop {version('localegop')}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="command")
     for name in COMMANDS:
-        import_module(name).add_command(subparsers)
+        _add_command(name, subparsers)
     return parser
+
+
+def _add_command(name: str, subparsers: Any) -> None:
+    """Register the command of a module; without the research folder, ``paper`` says that it is missing."""
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if not name.startswith(f"{error.name}."):  # not its own folder, so something else is wrong
+            raise
+        paper = subparsers.add_parser("paper", help=MISSING, description=MISSING)
+        paper.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        paper.set_defaults(run=_refuse_paper)
+    else:
+        module.add_command(subparsers)
+
+
+def _refuse_paper(args: argparse.Namespace) -> int:
+    raise Problem(MISSING)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

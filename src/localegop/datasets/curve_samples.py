@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._arguments import (
-    RandomStateLike,
-    XyOrBunch,
-    as_generator,
-    check_count,
-    check_interval,
-    check_real,
-)
+from localegop._arguments import RandomStateLike, as_generator, check_count, check_interval, check_real
+
 from .curves import helix_in
 from .plane_curves import LobedCurve
 from .polynomials import SmoothFunction
 from .surfaces import Sphere
-from .tubes import TubeSample, check_polynomial, label, sample_tube
+from .tubes import TubeSample, XyOrBunch, check_polynomial, label, sample_tube
 
 
 def make_helix(
@@ -152,9 +146,7 @@ def make_annulus(
     """
     rng = as_generator(random_state)
     n_samples = check_count("n_samples", n_samples, 1)
-    angle = check_real("angle", angle, above=0.0)
-    if angle > 360.0:
-        raise ValueError(f"angle={angle!r} is not allowed: give degrees in (0, 360].")
+    angle = check_real("angle", angle, above=0.0, most=360.0, why=" degrees")
     shortest, longest = check_interval("radius_range", radius_range, above=0.0)
     if noise_std is not None:
         noise_std = check_real("noise_std", noise_std, least=0.0)
@@ -221,9 +213,7 @@ def make_noisy_curve(
     """
     rng = as_generator(random_state)
     lobes = check_count("lobes", lobes, 1)
-    amplitude = check_real("amplitude", amplitude, least=0.0)
-    if amplitude >= 1.0:
-        raise ValueError(f"amplitude={amplitude!r} is not allowed: give a number in [0, 1).")
+    amplitude = check_real("amplitude", amplitude, least=0.0, below=1.0)
     function = check_polynomial(polynomial, 2, rng)
     sample = sample_tube(LobedCurve(lobes, amplitude), n_samples, radius, rng)
     parameters = {"noise": noise, "radius": radius, "lobes": lobes, "amplitude": amplitude}

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from ._arguments import Array, check_points
+from localegop._arguments import Array, check_points
+
 from .manifolds import EmbeddedManifold, Manifold, quantiles
 from .projection import nearest_coordinates
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arguments import Array, RandomStateLike, as_generator, check_count
+from localegop._arguments import Array, RandomStateLike, as_generator, check_count
 
 _LUMA = np.array([0.299, 0.587, 0.114])  # weights of red, green and blue, ITU-R BT.601
 

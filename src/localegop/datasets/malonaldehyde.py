@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from localegop._arguments import refusal
 from localegop.datasets.molecular_angles import FloatArray
 from localegop.datasets.molecular_features import prepare_molecule
 
@@ -75,7 +76,7 @@ def load_malonaldehyde(
     }
     names = [torsion] if isinstance(torsion, str) else list(torsion)
     if not names or any(name not in atoms for name in names):
-        raise ValueError(f"torsion must be among {', '.join(atoms)}, got {torsion!r}.")
+        raise refusal("torsion", torsion, f"one or several of {', '.join(map(repr, atoms))}")
     chosen = [atoms[name] for name in names]
     X, y = prepare_molecule(arrays["positions"], chosen[0] if isinstance(torsion, str) else chosen)
     if return_X_y:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_trapezoid
 
-from ._arguments import Array, check_points
+from localegop._arguments import Array, check_points
 
 
 class Manifold(ABC):

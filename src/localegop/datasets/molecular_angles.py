@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from localegop._arguments import as_finite, refusal, wrong_shape
+
 __all__ = ["dihedral_angles", "planar_angles"]
 
 FloatArray = NDArray[np.float64]
@@ -77,7 +79,7 @@ def dihedral_angles(positions: ArrayLike, torsion: Sequence[int] | NDArray[Any])
     frames = check_positions(positions, min_atoms=4)
     atoms = check_torsions(torsion, frames.shape[1])
     if len(atoms) != 1 or np.ndim(torsion) != 1:
-        raise ValueError(f"torsion must be one sequence of 4 atoms, got {torsion!r}.")
+        raise refusal("torsion", torsion, "one sequence of 4 atoms")
     return signed_dihedrals(frames, atoms[0])
 
 
@@ -131,16 +133,10 @@ def _chunks(n: int, row_bytes: int) -> Iterator[slice]:
 
 def check_positions(positions: ArrayLike, min_atoms: int) -> FloatArray:
     """Positions as a finite float64 array of shape (n, atoms, 3)."""
-    try:
-        frames = np.asarray(positions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"positions must be numbers of shape (n_frames, n_atoms, 3): {error}") from None
-    if frames.ndim != 3 or frames.shape[2] != 3 or len(frames) == 0:
-        raise ValueError(f"positions must have shape (n_frames, n_atoms, 3), got {frames.shape}.")
-    if frames.shape[1] < min_atoms:
-        raise ValueError(f"positions must have at least {min_atoms} atoms, got {frames.shape[1]}.")
-    if not np.isfinite(frames).all():
-        raise ValueError("positions must be finite, got NaN or infinity.")
+    wanted = f"coordinates of shape (n_frames, n_atoms, 3) with at least {min_atoms} atoms"
+    frames = as_finite("positions", positions, wanted)
+    if frames.ndim != 3 or len(frames) == 0 or frames.shape[1] < min_atoms or frames.shape[2] != 3:
+        raise wrong_shape("positions", frames, wanted)
     return frames
 
 
@@ -151,11 +147,9 @@ def check_torsions(torsions: Any, n_atoms: int) -> NDArray[np.intp]:
     except ValueError:
         atoms = np.empty(0)
     if atoms.dtype.kind not in "iu" or atoms.ndim not in (1, 2) or atoms.shape[-1:] != (4,):
-        raise ValueError(
-            f"torsion must be 4 atom indices, or torsions a sequence of such, got {torsions!r}."
-        )
+        raise refusal("torsion", torsions, "4 atom indices, or a sequence of such")
     rows = np.atleast_2d(atoms).astype(np.intp)
     for row in rows.tolist():
         if min(row) < 0 or max(row) >= n_atoms or len(set(row)) < 4:
-            raise ValueError(f"torsion {tuple(row)} must name 4 distinct atoms among 0 to {n_atoms - 1}.")
+            raise refusal("torsion", tuple(row), f"4 distinct atoms from 0 to {n_atoms - 1}")
     return rows

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.utils import Bunch
 
+from localegop._arguments import check_count
 from localegop.datasets.molecular_angles import (
     FloatArray,
     angle_atoms,
@@ -95,7 +96,9 @@ def prepare_molecule(
     frames = check_positions(positions, min_atoms=4)
     atoms = check_torsions(torsions, frames.shape[1])
     angles = planar_angles(frames)
-    _check_n_components(n_components, *angles.shape)
+    most = min(len(angles) - 1, angles.shape[1])  # centered rows span one dimension less
+    why = f" for {len(angles)} frames with {angles.shape[1]} angles"
+    n_components = check_count("n_components", n_components, 1, most, why)
     targets = np.stack([np.abs(signed_dihedrals(frames, row)) for row in atoms], axis=1)
     mean = angles.mean(axis=0)
     angles -= mean
@@ -129,15 +132,3 @@ def _leading_directions(centered: FloatArray, n_components: int) -> tuple[FloatA
     largest = np.argmax(np.abs(kept), axis=1)
     kept = kept * np.sign(kept[np.arange(n_components), largest])[:, None]
     return kept, np.maximum(values[::-1], 0.0) / np.trace(gram)
-
-
-def _check_n_components(n_components: Any, n_frames: int, n_angles: int) -> None:
-    """Centered rows span one dimension less than there are frames."""
-    if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)):
-        raise ValueError(f"n_components must be an integer, got {n_components!r}.")
-    limit = min(n_frames - 1, n_angles)
-    if not 1 <= n_components <= limit:
-        raise ValueError(
-            f"n_components must be from 1 to {limit} for {n_frames} frames "
-            f"with {n_angles} angles, got {n_components}."
-        )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arguments import Array
+from localegop._arguments import Array
+
 from .curves import Curve
 
 _TURN = 2.0 * np.pi

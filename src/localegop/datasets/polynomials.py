@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arguments import Array, RandomStateLike, as_generator, check_count, check_points, check_real
+from localegop._arguments import Array, RandomStateLike, as_generator, check_count, check_points, check_real
 
 MAX_DEGREE = 3
 _CHUNK_ENTRIES = 2**21  # entries of the largest temporary: 16 MB

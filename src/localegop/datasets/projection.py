@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._arguments import Array
+from localegop._arguments import Array
+
 from .manifolds import Manifold
 
 _MAX_STEPS = 100

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from localegop._arguments import check_choice
+
 __all__ = ["fetch_rmd17"]
 
 DATA_VARIABLE = "LOCALEGOP_DATA"
@@ -83,8 +85,7 @@ def fetch_rmd17(molecule: str, data_home: str | os.PathLike[str] | None = None) 
     >>> frames = fetch_rmd17("malonaldehyde", "rmd17")  # doctest: +SKIP
     >>> X, y = prepare_molecule(frames.positions, (4, 0, 1, 6))  # doctest: +SKIP
     """
-    if molecule not in _COMPOSITIONS:
-        raise ValueError(f"molecule must be one of {', '.join(_COMPOSITIONS)}; got {molecule!r}.")
+    check_choice("molecule", molecule, _COMPOSITIONS)
     path = _find_file(f"rmd17_{molecule}.npz", data_home)
     arrays = _checked_arrays(*_read_arrays(path), path)
     _check_composition(arrays["atomic_numbers"], molecule, path)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._arguments import RandomStateLike, XyOrBunch, as_generator, check_count, check_real
+from localegop._arguments import RandomStateLike, as_generator, check_count, check_real
+
 from .manifolds import EmbeddedManifold, random_frame
 from .plane_curves import Spiral
 from .polynomials import MultiIndexFunction, SmoothFunction
 from .surfaces import Band, FlatSpace, Sphere, Torus
-from .tubes import TubeSample, check_polynomial, label, sample_tube
+from .tubes import TubeSample, XyOrBunch, check_polynomial, label, sample_tube
 
 
 def make_noisy_sphere(

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array, check_points
+from localegop._arguments import Array, check_points
+
 from .curves import Curve
 from .manifolds import Manifold, quantiles
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array, check_points
+from localegop._arguments import Array, check_points
+
 from .manifolds import Manifold
 from .polynomials import SmoothFunction
 

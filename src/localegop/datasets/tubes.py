@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ._arguments import Array, XyOrBunch, check_count, check_real
+from localegop._arguments import Array, check_count, check_real, refusal
+
 from .manifolds import Manifold
 from .polynomials import SmoothFunction, make_cubic
 from .tube_function import TubeFunction
+
+XyOrBunch: TypeAlias = Any  # (X, y), or a Bunch: only the value of return_bunch tells which
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +69,8 @@ def sample_tube(manifold: Manifold, n_samples: int, radius: float, rng: np.rando
     True
     """
     n_samples = check_count("n_samples", n_samples, 1)
-    radius = check_real("radius", radius, least=0.0)
-    if radius >= manifold.reach:
-        raise ValueError(
-            f"radius={radius!r} is not allowed: give a number below the reach of the manifold, "
-            f"{manifold.reach:.6g}, so that nearest points are unique."
-        )
+    why = ", the reach of the manifold, so that nearest points are unique"
+    radius = check_real("radius", radius, least=0.0, below=manifold.reach, why=why)
     coordinates = manifold.sample(n_samples, rng)
     clean = manifold.point(coordinates)
     data = clean + manifold.normal_noise(coordinates, radius, rng)
@@ -91,10 +90,8 @@ def check_polynomial(
         return make_cubic(n_features, low=low, high=high, random_state=rng)
     needed = ("__call__", "gradient", "hessian", "n_features")
     if not all(hasattr(polynomial, name) for name in needed):
-        raise ValueError(
-            f"polynomial={polynomial!r} is not allowed: give a Polynomial (see make_cubic) or a "
-            "callable with n_features, gradient and hessian."
-        )
+        allowed = "a Polynomial (see make_cubic) or a callable with n_features, gradient and hessian"
+        raise refusal("polynomial", polynomial, allowed)
     if polynomial.n_features != n_features:
         raise ValueError(
             f"polynomial has n_features={polynomial.n_features}: give one of {n_features} variables."

@@ -119,7 +119,7 @@ def test_embedding_weights(torch):
 def test_embedding_weights_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match=r"got \(4, 2\), \(3,\) and \(2,\)"):
         embedding_weights(np.zeros((4, 2)), np.zeros(3), [0, 0])
-    with pytest.raises(ValueError, match="every must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="every=0 is not allowed: give an integer >= 1"):
         embedding_weights(np.zeros((4, 2)), np.zeros(4), [0, 0], every=0)
 
 
@@ -235,7 +235,7 @@ def test_blocks_of_time_keep_apart_what_random_splits_mix():
         gaps[kind] = np.abs(np.subtract.outer(time[test], time[train])).min(axis=1)
     assert np.median(gaps["random"]) == 1 and np.median(gaps["blocks"]) > 20
     assert len(split_rows(data, "blocks", 70, 500, seed=0)[0]) == 70
-    with pytest.raises(ValueError, match="'random' or 'blocks', got 'odd'"):
+    with pytest.raises(ValueError, match="split='odd' is not allowed: give one of 'random', 'blocks'"):
         split_rows(data, "odd", None, 10, 0)
 
 
@@ -247,7 +247,7 @@ def test_revised_md17_is_skipped_or_refused(monkeypatch, tmp_path):
     with pytest.raises(Refused, match=r"rmd17_malonaldehyde\.npz is missing") as refusal:
         molecule("rmd17")
     assert "\n" not in str(refusal.value)
-    with pytest.raises(ValueError, match="one of shipped, rmd17, got 'aspirin'"):
+    with pytest.raises(ValueError, match="source='aspirin' is not allowed: give one of 'shipped', 'rmd17'"):
         molecule("aspirin")
 
 

@@ -26,7 +26,7 @@ from localegop.research.paper.experiment import (
 from localegop.research.paper.report import write_report
 from localegop.research.paper.runner import Run, execute, findings, stored_parts, summary
 from localegop.research.paper.store import Damaged, Store
-from localegop.research.paper.workers import compute_parts
+from localegop.research.runs.workers import side_by_side
 
 LIGHT = "diffusion_map"  # quick, and of two parts
 NEED_MORE = ("dimensions", "malonaldehyde")  # their claims compare more cases than "tiny" has
@@ -263,7 +263,7 @@ def test_the_sudden_end_of_a_process_is_seen(tmp_path):
             process.kill()
 
     run = Run(LIGHT, "tiny", output=tmp_path)
-    outcomes = list(compute_parts(run, ["sector", "whole"], 2, kill))
+    outcomes = list(side_by_side(runner._parts(run, ["sector", "whole"], 2), 2, kill))
     assert all("ended with code -9" in str(outcome.error) for outcome in outcomes)
 
 
@@ -348,8 +348,8 @@ def test_run_prints_findings_and_figures(tmp_path, monkeypatch, capsys):
     [
         (["run", "nothing"], "invalid choice"),
         (["run", LIGHT, "--quick", "--full"], "not allowed with"),
-        (["run", LIGHT, "--jobs", "0"], "whole number of at least 1"),
-        (["run", LIGHT, "--seed", "-1"], "whole number of at least 0"),
+        (["run", LIGHT, "--jobs", "0"], "must be at least 1, not 0"),
+        (["run", LIGHT, "--seed", "-1"], "must be at least 0, not -1"),
         ([], "required"),
     ],
 )
@@ -383,7 +383,7 @@ def test_folders_that_cannot_be_written(tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
     for command in (["run", LIGHT], ["all"]):
         line = one_line_and_two([*command, "-o", tmp_path / "file" / "folder"], capsys)
-        assert "cannot write to the folder" in line and "give another with -o" in line
+        assert "cannot write to the folder" in line and "give another with --output" in line
 
 
 def without(monkeypatch, *modules):
@@ -443,13 +443,13 @@ def test_parsing_imports_nothing_heavy():
 
 
 def test_runs_know_what_is_allowed(tmp_path):
-    with pytest.raises(ValueError, match="size must be one of tiny, quick, default, full"):
+    with pytest.raises(ValueError, match=r"size='huge' .* one of 'tiny', 'quick', 'default', 'full'"):
         Run(LIGHT, "huge")
     with pytest.raises(ValueError, match="no parameters"):
         Run(LIGHT, "tiny", changes={"colour": 1})
     with pytest.raises(ValueError, match="there are mandrill"):
         load_experiment("nothing")
-    with pytest.raises(ValueError, match="jobs must be at least 1"):
+    with pytest.raises(ValueError, match="jobs=0 is not allowed"):
         execute(Run(LIGHT, "tiny", output=tmp_path), jobs=0)
 
 

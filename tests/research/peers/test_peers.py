@@ -103,7 +103,7 @@ def test_units_are_chosen(method):
 
 def test_unknown_kernels_are_refused():
     X, y = helix(30)
-    with pytest.raises(ValueError, match="'rbf' or 'laplace', got 'cosine'"):
+    with pytest.raises(ValueError, match="kernel='cosine' is not allowed: give one of 'rbf', 'laplace'"):
         TunedKernelRidge("cosine").fit(X, y)
 
 

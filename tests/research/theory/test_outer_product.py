@@ -97,7 +97,7 @@ def test_smoothed_gradient_is_the_slope_of_the_least_squares_line():
         ([0.0, 0.0], np.eye(3), r"covariance has shape \(3, 3\).*\(2, 2\)"),
         ([0.0, 0.0], [[np.nan, 0.0], [0.0, 1.0]], "covariance contains NaN"),
         ([[0.0, 0.0]], np.eye(2), r"mean has shape \(1, 2\)"),
-        ([np.inf, 0.0], np.eye(2), "mean=.* is not allowed"),
+        ([np.inf, 0.0], np.eye(2), "mean contains NaN or infinite values"),
     ],
 )
 def test_bad_localizations_are_named(mean, covariance, message):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from localegop._arguments import check_choice
 from localegop.datasets import fetch_rmd17, load_malonaldehyde, prepare_molecule
 from localegop.research.paper.experiment import Refused, Skipped
 
@@ -40,8 +41,7 @@ def molecule(source: str) -> Molecule:
     >>> data.X.shape, sorted(data.torsions)
     ((6000, 50), ['tau1', 'tau2'])
     """
-    if source not in SOURCES:
-        raise ValueError(f"source must be one of {', '.join(SOURCES)}, got {source!r}")
+    check_choice("source", source, SOURCES)
     return _prepared(source, os.environ.get("LOCALEGOP_DATA"))
 
 
@@ -91,17 +91,16 @@ def split_rows(
     -------
     train, test : ndarray of int
     """
+    check_choice("split", split, ("random", "blocks"))
     rng = np.random.default_rng(seed)
     if split == "random":
         mixed = rng.permutation(len(data.X))
         test, rest = mixed[:n_test], mixed[n_test:]
-    elif split == "blocks":
+    else:
         blocks = np.array_split(data.in_time, _N_BLOCKS)
         order = rng.permutation(_N_BLOCKS)
         n_aside = 1 + int(np.argmax(np.cumsum([len(blocks[k]) for k in order]) >= n_test))
         aside = np.concatenate([blocks[k] for k in order[:n_aside]])
         test = rng.permutation(aside)[:n_test]
         rest = rng.permutation(np.concatenate([blocks[k] for k in order[n_aside:]]))
-    else:
-        raise ValueError(f"split must be 'random' or 'blocks', got {split!r}")
     return (rest if n_train is None else rest[:n_train]), test

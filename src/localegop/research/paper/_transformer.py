@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from localegop._arguments import check_count
 from localegop.research.peers.optional import require, torch_threads
 
 Array = NDArray[np.float64]
@@ -77,8 +78,7 @@ def embedding_weights(
             f"and {star.shape}"
         )
     for name, given in {"epochs": epochs, "batch_size": batch_size, "every": every}.items():
-        if given < 1:
-            raise ValueError(f"{name} must be at least 1, got {given}")
+        check_count(name, given)
     with torch_threads(threads) as torch, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         center, scale = points.mean(axis=0), points.std(axis=0)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localegop.cli.parsing import at_least
 from localegop.research.paper import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _add_size_options(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="size", action="store_const", const="quick", help="two minutes each")
     size.add_argument("--full", dest="size", action="store_const", const="full", help="the paper's sizes")
-    parser.add_argument("--seed", type=_whole(0), default=0, metavar="S", help="of all randomness (0)")
+    parser.add_argument("--seed", type=at_least(0), default=0, metavar="S", help="of all randomness (0)")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path(DEFAULT_FOLDER), metavar="DIR",
         help=f"where tables and figures are kept ({DEFAULT_FOLDER})",
@@ -78,23 +79,10 @@ def _add_size_options(parser: argparse.ArgumentParser) -> None:
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     _add_size_options(parser)
     parser.add_argument(
-        "--jobs", type=_whole(1), default=1, metavar="N",
+        "--jobs", type=at_least(1), default=1, metavar="N",
         help="parts computed at the same time (1; each part uses several processors anyway)",
     )  # fmt: skip
     parser.add_argument("--again", action="store_true", help="compute stored parts again")
-
-
-def _whole(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"give a whole number of at least {least}, not {text!r}")
-        return value
-
-    return number
 
 
 def _guarded(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
@@ -128,7 +116,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _all(args: argparse.Namespace) -> int:
-    from localegop.research.paper.store import make_folder
+    from localegop.research.runs.files import make_folder
 
     make_folder(args.output)
     codes = []

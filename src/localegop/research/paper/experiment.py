@@ -49,6 +49,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._arguments import check_choice
+from localegop.research.runs.workers import Refused as Refused
+from localegop.research.runs.workers import Skipped as Skipped
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -56,14 +60,6 @@ Table = dict[str, NDArray[Any]]
 Tables = Mapping[str, Table]
 Parameters = Mapping[str, Any]
 SIZES = ("tiny", "quick", "default", "full")
-
-
-class Refused(Exception):
-    """A part that cannot run before the user does something; the message says what, in one line."""
-
-
-class Skipped(Exception):
-    """A part that does not apply here; the message says why, in one line."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +83,7 @@ class Finding:
     agrees: Literal["yes", "no", "in part"]
 
     def __post_init__(self) -> None:
-        if self.agrees not in ("yes", "no", "in part"):
-            raise ValueError(f"agrees must be 'yes', 'no' or 'in part', got {self.agrees!r}")
+        check_choice("agrees", self.agrees, ("yes", "no", "in part"))
 
 
 class Experiment(Protocol):

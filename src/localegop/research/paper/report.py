@@ -11,8 +11,11 @@ import numpy as np
 
 from localegop.research.paper import EXPERIMENTS, load_experiment
 from localegop.research.paper.experiment import Experiment, Finding, Refused, Table, joined
-from localegop.research.paper.runner import Run, Stored, clock, draw, findings, stored_parts, summary
-from localegop.research.paper.store import make_folder, to_csv
+from localegop.research.paper.runner import Run, Stored, draw, findings, stored_parts, summary
+from localegop.research.paper.store import to_csv
+from localegop.research.runs.files import make_folder
+from localegop.research.runs.pages import markdown_table
+from localegop.research.runs.progress import clock
 
 LARGEST_TABLE = 100_000  # characters; larger tables stay where they were computed
 _INTRODUCTION = """\
@@ -126,7 +129,7 @@ def _overview(chapters: Sequence[Chapter]) -> list[str]:
         counts = [str(verdicts.count(verdict)) for verdict in ("yes", "in part", "no")]
         size = chapter.run.size if chapter.stored.tables else "not run"
         rows.append((f"[{chapter.run.name}](#{_anchor(chapter.experiment.TITLE)})", size, *counts))
-    return _markdown(("experiment", "size", "agrees", "in part", "does not"), rows)
+    return markdown_table(("experiment", "size", "agrees", "in part", "does not"), rows)
 
 
 def _anchor(title: str) -> str:
@@ -145,10 +148,10 @@ def _body(chapter: Chapter) -> list[str]:
         lines += [f"![{chapter.experiment.TITLE}](figures/{figure.name})", "", caption, ""]
     if chapter.findings:
         rows = [(each.claim, each.paper, each.ours, each.agrees) for each in chapter.findings]
-        lines += [*_markdown(("claim", "paper", "here", "agrees"), rows), ""]
+        lines += [*markdown_table(("claim", "paper", "here", "agrees"), rows), ""]
     if chapter.summary:
         rows = list(zip(*(map(str, column) for column in chapter.summary.values()), strict=True))
-        lines += [*_markdown(tuple(chapter.summary), rows), ""]
+        lines += [*markdown_table(tuple(chapter.summary), rows), ""]
     return [*lines, *_provenance(chapter, command)]
 
 
@@ -176,8 +179,3 @@ def _provenance(chapter: Chapter, command: str) -> list[str]:
 
 def _flag(size: str) -> str:
     return "" if size == "default" else f" --{size}"
-
-
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

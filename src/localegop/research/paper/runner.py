@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from localegop._arguments import check_choice, check_count
 from localegop.research.paper import load_experiment
 from localegop.research.paper.experiment import SIZES, Finding, Refused, Skipped, Table, Tables
-from localegop.research.paper.progress import PartsProgress
-from localegop.research.paper.store import Damaged, Store, make_folder
-from localegop.research.paper.workers import Outcome, compute_parts
+from localegop.research.paper.store import Damaged, Store
+from localegop.research.runs.files import make_folder
+from localegop.research.runs.pages import save_figures
+from localegop.research.runs.progress import PartsProgress, clock
+from localegop.research.runs.workers import Outcome, Part, run_parts
 
 DEFAULT_FOLDER = "paper_output"
 
@@ -44,8 +49,7 @@ class Run:
     tag: str = ""
 
     def __post_init__(self) -> None:
-        if self.size not in SIZES:
-            raise ValueError(f"size must be one of {', '.join(SIZES)}, got {self.size!r}")
+        check_choice("size", self.size, SIZES)
         unknown = set(self.changes) - set(load_experiment(self.name).PARAMETERS[self.size])
         if unknown:
             raise ValueError(f"{self.name} has no parameters {sorted(unknown)}")
@@ -125,13 +129,11 @@ def execute(
     -------
     Result
     """
-    if jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {jobs}")
-    tell = say or _to_standard_error
+    check_count("jobs", jobs)
+    tell = say or partial(print, file=sys.stderr)
     require_matplotlib()
     make_folder(run.folder)
-    experiment = load_experiment(run.name)
-    costs = experiment.parts(run.parameters)
+    costs = load_experiment(run.name).parts(run.parameters)
     stored = Stored({}, {}, {}) if again else stored_parts(run)
     for part, reason in stored.damaged.items():
         tell(f"{run.name}: stored part {part} is damaged ({reason}) and is computed again")
@@ -139,10 +141,21 @@ def execute(
         tell(f"{run.name}: {len(stored.tables)} of {len(costs)} parts are there already")
     refused, to_do = _split_by_needs(run.name, [part for part in costs if part not in stored.tables])
     skipped: list[str] = []
-    with PartsProgress(run.name, {part: costs[part] for part in to_do}, tell) as progress:
-        for outcome in compute_parts(run, to_do, jobs, progress.started):
-            _sort_out(run.name, outcome, refused, skipped)
-            progress.finished(outcome.part)
+
+    def keep(outcome: Outcome) -> str:
+        if outcome.error is None:
+            run.store.save(outcome.name, outcome.value, outcome.seconds)
+            return f"took {clock(outcome.seconds)}"
+        if not isinstance(outcome.error, (Refused, Skipped)):
+            raise outcome.error
+        lines = refused if isinstance(outcome.error, Refused) else skipped
+        lines.append(f"{run.name}: {outcome.error}")
+        return "not computed"
+
+    left = {part: costs[part] for part in to_do}
+    progress = PartsProgress(left, tell, run.name, bar=sys.stderr.isatty())
+    run_parts(_parts(run, to_do, jobs), keep, progress, jobs=jobs if jobs > 1 and len(to_do) > 1 else None)
+    skipped, refused = list(dict.fromkeys(skipped)), list(dict.fromkeys(refused))  # each line once
     for line in (*skipped, *refused):
         tell(line)
     tables = stored_parts(run).tables
@@ -154,13 +167,8 @@ def draw(run: Run, tables: Tables, folder: Path | None = None, prefix: str = "")
     require_matplotlib()
     if not tables:
         return []
-    folder = folder or run.folder
-    make_folder(folder)
-    paths = []
-    for name, figure in load_experiment(run.name).draw(tables, run.parameters).items():
-        paths.append(folder / f"{prefix}{name}.png")
-        figure.savefig(paths[-1], dpi=150, metadata={"Software": None})
-    return paths
+    figures = load_experiment(run.name).draw(tables, run.parameters)
+    return list(save_figures(figures, folder or run.folder, prefix).values())
 
 
 def findings(run: Run, tables: Tables) -> list[Finding]:
@@ -200,32 +208,12 @@ def _some(parts: list[str]) -> str:
     return f"part {parts[0]} is" if len(parts) == 1 else f"{len(parts)} parts ({parts[0]}, ...) are"
 
 
-def _sort_out(name: str, outcome: Outcome, refused: list[str], skipped: list[str]) -> None:
-    """Put lines of parts that did not run where they belong, once each."""
-    if outcome.error is None:
-        return
-    line = f"{name}: {outcome.error}"
-    if not isinstance(outcome.error, (Refused, Skipped)):
-        raise outcome.error
-    lines = refused if isinstance(outcome.error, Refused) else skipped
-    if line not in lines:
-        lines.append(line)
+def _parts(run: Run, names: list[str], jobs: int) -> list[Part]:
+    """Parts that share the processors."""
+    processors = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+    threads = max(1, (processors or 1) // max(1, min(jobs, len(names))))
+    return [Part(name, _compute, (run.name, name, run.parameters, run.seed, threads)) for name in names]
 
 
-def _to_standard_error(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def clock(seconds: float) -> str:
-    """Seconds for people.
-
-    Examples
-    --------
-    >>> from localegop.research.paper.runner import clock
-    >>> clock(3.24), clock(185)
-    ('3.2 s', '3 min 5 s')
-    """
-    if seconds < 59.5:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{seconds / 3600:.1f} h"
+def _compute(name: str, part: str, parameters: dict[str, Any], seed: int, threads: int) -> Table:
+    return load_experiment(name).compute(part, parameters, seed, threads)

@@ -11,21 +11,18 @@ import hashlib
 import io
 import json
 import os
-import platform
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from localegop.research.paper.experiment import Parameters, Refused, Table
+from localegop.research.paper.experiment import Parameters, Table
+from localegop.research.runs.files import has_settings, make_folder, now, versions, write_json, write_whole
 
 _KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
-_PACKAGES = ("localegop", "numpy", "scipy", "scikit-learn", "matplotlib", "scikit-image", "torch", "xrfm")
 
 
 class Damaged(Exception):
@@ -49,25 +46,28 @@ class Store:
     seed: int
     revision: int = 1
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a stored part must have been computed with."""
+        return {"parameters": dict(self.parameters), "seed": self.seed, "revision": self.revision}
+
     def save(self, part: str, table: Table, seconds: float) -> None:
         """Write a finished part."""
         checked = _checked(part, table)
         text = to_csv(checked)
         record = {
             "part": part,
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "revision": self.revision,
+            **self.settings,
             "seconds": round(seconds, 3),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "finished": now(),
             "versions": versions(),
             "processors": os.cpu_count(),
             "columns": {key: _kind(column) for key, column in checked.items()},
             "sha256": _digest(text),
         }
         make_folder(self.folder)
-        _write(self._path(part, "csv"), text)
-        _write(self._path(part, "json"), json.dumps(record, indent=1) + "\n")
+        write_whole(self._path(part, "csv"), text)
+        write_json(self._path(part, "json"), record)
 
     def load(self, part: str) -> StoredPart | None:
         """Return a finished part, None if there is none with these parameters, seed and revision.
@@ -82,8 +82,7 @@ class Store:
             return None
         try:
             record = json.loads(record_path.read_text(encoding="utf-8"))
-            wanted = {"parameters": dict(self.parameters), "seed": self.seed, "revision": self.revision}
-            if any(record.get(key) != value for key, value in json.loads(json.dumps(wanted)).items()):
+            if not has_settings(record, self.settings):
                 return None
             text = self._path(part, "csv").read_bytes().decode("utf-8")
             if _digest(text) != record["sha256"]:
@@ -96,30 +95,6 @@ class Store:
         if not re.fullmatch(r"[A-Za-z0-9_.=-]+", part):
             raise ValueError(f"names of parts are of letters, digits and _ . = - only, got {part!r}")
         return self.folder / f"{part}.{ending}"
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder that can be written to, or say what to do."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise Refused(
-            f"cannot write to the folder '{folder}' ({error.strerror}): give another with -o"
-        ) from error
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that matter, where installed."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _checked(part: str, table: Table) -> Table:
@@ -140,17 +115,10 @@ def _kind(column: Any) -> str:
 def to_csv(table: Table) -> str:
     """Text of a table, numbers with all their digits."""
     stream = io.StringIO()
+    columns = [column.astype(int) if _kind(column) == "int" else column for column in table.values()]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows(
-        zip(
-            *(
-                column.astype(int).tolist() if _kind(column) == "int" else column.tolist()
-                for column in table.values()
-            ),
-            strict=True,
-        )
-    )
+    writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
     return stream.getvalue()
 
 
@@ -167,15 +135,3 @@ def _from_csv(text: str, kinds: dict[str, str]) -> Table:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write all or nothing."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="")
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise Refused(
-            f"cannot write '{path}' ({error.strerror}): free it or give another folder with -o"
-        ) from error

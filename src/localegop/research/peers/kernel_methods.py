@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from localegop._arguments import check_choice
+
 Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 1000
 _MANY_ROWS = 2000
@@ -138,8 +140,7 @@ class TunedKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose length and ridge, then fit to all points (n, D) and labels (n,)."""
-        if self.kernel not in ("rbf", "laplace"):
-            raise ValueError(f"kernel must be 'rbf' or 'laplace', got {self.kernel!r}")
+        check_choice("kernel", self.kernel, ("rbf", "laplace"))
         points, labels = training_rows(self, X, y, 3)
         self._mean, self._spread = float(labels.mean()), float(labels.std()) or 1.0
         labels = (labels - self._mean) / self._spread

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from ._arguments import (
+from localegop._arguments import (
     Array,
-    ScalarField,
-    VectorField,
     check_count,
     check_point,
     check_positive,
     check_positive_definite,
-    evaluate_gradient,
     factor_of,
 )
+
+from ._fields import ScalarField, VectorField, evaluate_gradient
 from .quadrature import Rule, check_rule
 
 

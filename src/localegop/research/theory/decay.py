@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array, check_count
+from localegop._arguments import Array, check_count
+
 from .recursion import Trace
 
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from localegop._arguments import Array, check_count, check_positive
 from localegop.datasets.tube_function import TubeFunction
 from localegop.datasets.tubes import sample_tube
 from localegop.reference import local_egop
 from localegop.schedules import BandwidthSchedule, Geometric
 
-from ._arguments import Array, check_count, check_positive
 from .problems import Problem
 from .quadrature import gauss_hermite
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import Array
+from localegop._arguments import Array
+
 from .claims.momentum import oscillation
 from .claims.one_step import poincare_cases
 from .claims.rates import rate_cases

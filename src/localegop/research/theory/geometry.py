@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from localegop._arguments import Array, check_point, check_symmetric
 from localegop.datasets.manifolds import Manifold
 from localegop.datasets.polynomials import SmoothFunction
 
-from ._arguments import Array, ScalarField, check_point, check_symmetric
+from ._fields import ScalarField
 
 _RANK_TOLERANCE = 1e-8
 

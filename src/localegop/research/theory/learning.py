@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from localegop._arguments import Array, check_count, refusal
 from localegop.datasets.curve_samples import make_helix
 from localegop.datasets.polynomials import make_cubic
 from localegop.datasets.surface_samples import make_noisy_sphere
 
-from ._arguments import Array, check_count
 from .local_linear import IsotropicLocalLinear
 from .rates import predicted_rate, rate_from_rank
 
@@ -141,7 +141,7 @@ def learning_rate(
     check_count("n_replicates", n_replicates, 2)
     n = np.array([check_count("sizes", size, 2) for size in sizes])
     if len(np.unique(n)) < 2:
-        raise ValueError(f"sizes={tuple(sizes)} is not allowed: give at least two different sizes.")
+        raise refusal("sizes", tuple(sizes), "at least two different sizes")
     factory = default_estimator() if make_estimator is None else make_estimator
     errors = np.array(
         [_errors(sample, factory, n, n_test, noise, random_state + k) for k in range(n_replicates)]

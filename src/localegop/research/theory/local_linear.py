@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from ._arguments import Array
+from localegop._arguments import Array
 
 _N_VALIDATION = 200
 _RIDGE = 1e-6

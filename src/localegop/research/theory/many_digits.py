@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._arguments import Array, refusal
 from localegop.datasets.polynomials import Polynomial
 from localegop.datasets.surfaces import Sphere
 from localegop.datasets.tube_function import TubeFunction
 
-from ._arguments import Array, VectorField
+from ._fields import VectorField
 from .problems import Problem
 from .quadrature import Rule, gauss_hermite
 from .recursion import DEFAULT_RATIO
@@ -108,7 +109,7 @@ def _polynomial_of(problem: Problem) -> Polynomial:
         polynomial = function.function
         if isinstance(polynomial, Polynomial) and problem.dimension == 3:
             return polynomial
-    raise ValueError(f"problem={problem.name!r} is not allowed: give a polynomial on the sphere in R^3.")
+    raise refusal("problem", problem.name, "a polynomial on the sphere in R^3")
 
 
 def _exact(array: Array) -> Numbers:

@@ -13,15 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import (
-    Array,
-    ScalarField,
-    VectorField,
-    check_optional_positive,
-    check_point,
-    evaluate_gradient,
-    factor_of,
-)
+from localegop._arguments import Array, check_optional_positive, check_point, check_points, factor_of
+
+from ._fields import ScalarField, VectorField, evaluate_gradient
 from .quadrature import Rule, check_rule
 
 
@@ -159,9 +153,7 @@ def smoothed_gradient(
     >>> smoothed_gradient(lambda X: 3.0 * X**2, [[0.0], [1.0]], [[0.5]]).round(12).tolist()
     [[1.5], [4.5]]
     """
-    centers = np.asarray(points, dtype=np.float64)
-    if centers.ndim != 2 or not np.isfinite(centers).all():
-        raise ValueError(f"points has shape {centers.shape}: give finite points of shape (k, D).")
+    centers = check_points("points", points)
     dimension = centers.shape[1]
     factor = factor_of("covariance", covariance, dimension)
     return smoothed_at(gradient, centers, factor, check_rule(rule, dimension))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from localegop._arguments import Array, check_count
 from localegop.datasets.curves import Circle, helix_in
 from localegop.datasets.manifolds import Manifold, random_frame
 from localegop.datasets.polynomials import MultiIndexFunction, Polynomial, SmoothFunction, make_cubic
@@ -21,7 +22,6 @@ from localegop.datasets.projection import nearest_coordinates
 from localegop.datasets.surfaces import Sphere, Surface, Torus
 from localegop.datasets.tube_function import TubeFunction
 
-from ._arguments import Array, check_count
 from .geometry import Directions, split_directions
 from .recursion import Trace, oracle_recursion
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from ._arguments import Array, check_count
+from localegop._arguments import Array, check_count
 
 _HERMITE_ORDERS = {1: 15, 2: 11, 3: 9, 4: 7}  # nodes per axis; above, their number explodes
 _SOBOL_LOG2 = 9  # 2^9 nodes and their mirror images

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array, check_count
+from localegop._arguments import Array, check_choice, check_count
+
 from .recursion import Trace
 
 _SETTINGS: dict[str, Callable[[int, int], float]] = {
@@ -51,8 +52,7 @@ def predicted_rate(dimension: int, intrinsic_dimension: int, setting: str) -> fl
     """
     dimension = check_count("dimension", dimension)
     d = check_count("intrinsic_dimension", intrinsic_dimension)
-    if setting not in _SETTINGS:
-        raise ValueError(f"setting={setting!r} is not allowed: give one of {sorted(_SETTINGS)}.")
+    check_choice("setting", setting, _SETTINGS)
     if d > dimension:
         raise ValueError(f"intrinsic_dimension={d} exceeds dimension={dimension}: give at most that.")
     if setting == "noisy_manifold" and dimension < 2 * d:

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
-from ._arguments import Array, check_count, check_momentum, check_positive, check_positive_definite
+from localegop._arguments import (
+    Array,
+    check_count,
+    check_positive,
+    check_positive_definite,
+    check_real,
+    refusal,
+)
+
+from ._fields import check_momentum
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +83,8 @@ def scalar_recurrence(
     [1.0, 1.0]
     """
     n_iter, beta = check_count("n_iter", n_iter), check_momentum(momentum)
-    initial, ratio = check_positive("initial", initial), check_positive("ratio", ratio)
-    if ratio >= 1.0:
-        raise ValueError(f"ratio={ratio!r} is not allowed: give a number in (0, 1), so that h_t falls.")
-    if not (np.isfinite(constant) and constant >= 0.0):
-        raise ValueError(f"constant={constant!r} is not allowed: give a finite number of at least 0.")
+    initial, constant = check_positive("initial", initial), check_real("constant", constant, least=0.0)
+    ratio = check_real("ratio", ratio, above=0.0, below=1.0, why=", so that h_t falls")
     h = ratio ** np.arange(n_iter, dtype=np.float64)
     a = np.full(n_iter, initial)
     for t in range(n_iter - 1):
@@ -102,10 +108,10 @@ def autonomous_recurrence(
     After rescaling by sqrt(c h_t) and by the Hessian, this is what remains of the recursion across the
     gradient; the signature holds the signs of the eigenvalues of the Hessian.
     """
-    weight, n_iter = check_momentum(weight), check_count("n_iter", n_iter, 2)
+    weight, n_iter = check_momentum(weight, "weight"), check_count("n_iter", n_iter, 2)
     signs = np.asarray(signature, dtype=np.float64)
     if signs.ndim != 1 or not np.isin(signs, (-1.0, 1.0)).all():
-        raise ValueError(f"signature={signature!r} is not allowed: give a vector of signs, -1 or 1.")
+        raise refusal("signature", signature, "a vector of signs, -1 or 1")
     X = [check_positive_definite("first", first), check_positive_definite("second", second)]
     if not X[0].shape == X[1].shape == (len(signs), len(signs)):
         raise ValueError(

@@ -10,19 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from localegop._arguments import Array, check_count, check_optional_positive, check_point, check_positive
 from localegop.schedules import BandwidthSchedule, Geometric
 
-from ._arguments import (
-    Array,
-    VectorField,
-    check_count,
-    check_momentum,
-    check_nonzero_gradient,
-    check_optional_positive,
-    check_point,
-    check_positive,
-    falling_bandwidths,
-)
+from ._fields import VectorField, check_momentum, check_nonzero_gradient, falling_bandwidths
 from .outer_product import form_of, outer_product_at
 from .quadrature import Rule, check_rule
 

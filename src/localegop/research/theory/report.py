@@ -12,6 +12,8 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from localegop.research.runs.pages import markdown_table
+
 from .claims import SECTIONS, Claim
 from .figures import FIGURES
 from .learning import EXPERIMENTS
@@ -74,15 +76,14 @@ def compute() -> dict[str, list[Claim]]:
 
 def table(claims: Sequence[Claim]) -> str:
     """Markdown table of claims, with their notes below it."""
-    lines = ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
-    notes: list[str] = []
+    rows, notes = [], list[str]()
     for claim in claims:
         cells = [claim.claim, claim.formula, claim.measured, claim.verdict]
         if claim.note:
             notes.append(f"{len(notes) + 1}. *{claim.claim}*: {claim.note}")
             cells[3] += f" ({len(notes)})"
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, "", *notes]).rstrip() + "\n"
+        rows.append(cells)
+    return "\n".join([*markdown_table(_COLUMNS, rows), "", *notes]).rstrip() + "\n"
 
 
 def page(sections: dict[str, list[Claim]], rates: str) -> str:
@@ -123,18 +124,15 @@ def rates_section(file: Path) -> str:
     command = f"python -m localegop.research.theory.learning --output docs/figures/{RATES_FILE}"
     if not file.exists():
         return "\n".join([*lines, f"Not run yet: `{command}` writes the table.", ""])
-    lines += [
-        "| data | estimator | measured | paper | by rank | isotropic |",
-        "|---|---|---|---|---|---|",
-    ]
-    missing = list(EXPERIMENTS)
+    missing, rows = list(EXPERIMENTS), []
     with file.open(newline="") as stream:
         for row in csv.DictReader(stream):
             missing = [name for name in missing if name != row["experiment"]]
             number = {key: f"{float(row[key]):.2f}" for key in FIELDS_SHOWN}
             measured = f"{number['rate']} ({number['low']} to {number['high']})"
-            cells = (row["experiment"], row["estimator"], measured, number["paper"], number["rank"])
-            lines.append("| " + " | ".join((*cells, number["isotropic"])) + " |")
+            predicted = (number[key] for key in ("paper", "rank", "isotropic"))
+            rows.append((row["experiment"], row["estimator"], measured, *predicted))
+    lines += markdown_table(("data", "estimator", "measured", "paper", "by rank", "isotropic"), rows)
     rest = f" Not run yet: {', '.join(missing)}." if missing else ""
     return "\n".join([*lines, "", f"Written by `{command}`.{rest}", ""])
 

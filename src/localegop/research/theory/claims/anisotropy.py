@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localegop.research.theory._arguments import Array
+from localegop._arguments import Array
 from localegop.research.theory.decay import decay_exponents, fit_slopes
 from localegop.research.theory.problems import full_rank, random_surface
 from localegop.research.theory.quadrature import gauss_hermite

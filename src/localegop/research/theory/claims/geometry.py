@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from localegop._arguments import Array
 from localegop.datasets.curves import Circle
 from localegop.datasets.manifolds import Manifold
 from localegop.datasets.polynomials import Polynomial, make_cubic
 from localegop.datasets.surfaces import Torus
 from localegop.datasets.tube_function import TubeFunction
-from localegop.research.theory._arguments import Array
 from localegop.research.theory.geometry import finite_difference_gradient, tube_gradient
 from localegop.research.theory.outer_product import egop, least_squares_gradient, smoothed_gradient
 from localegop.research.theory.problems import full_rank

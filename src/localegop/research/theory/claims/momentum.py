@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localegop.research.theory._arguments import Array
+from localegop._arguments import Array
 from localegop.research.theory.decay import autocorrelation, log_increments
 from localegop.research.theory.recurrences import (
     autonomous_recurrence,

@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from localegop._arguments import Array
 from localegop.datasets.polynomials import make_cubic
-from localegop.research.theory._arguments import Array, ScalarField, VectorField
+from localegop.research.theory._fields import ScalarField, VectorField
 from localegop.research.theory.bounds import (
     PoincareGap,
     alternating_minimum,

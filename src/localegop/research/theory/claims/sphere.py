@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from localegop.research.theory._arguments import Array
+from localegop._arguments import Array
 from localegop.research.theory.decay import decay_exponents, local_slopes
 from localegop.research.theory.many_digits import ORDER, decimal_sphere_variances, rounded_matrix_variances
 from localegop.research.theory.quadrature import gauss_hermite

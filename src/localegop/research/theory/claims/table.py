@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from localegop.research.theory._arguments import Array
+from localegop._arguments import Array
 from localegop.research.theory.decay import decay_exponents
 from localegop.research.theory.problems import PROBLEMS, Problem
 from localegop.research.theory.recursion import Trace

@@ -1,0 +1,34 @@
+"""Pages in markdown: tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localegop.research.runs.files import make_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    r"""Lines of a table.
+
+    Examples
+    --------
+    >>> from localegop.research.runs.pages import markdown_table
+    >>> markdown_table(["claim", "holds"], [["|a| < 1", "yes"]])
+    ['| claim | holds |', '|---|---|', '| \\|a\\| < 1 | yes |']
+    """
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    return [lines[0], "|" + "---|" * len(header), *lines[1:]]
+
+
+def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") -> dict[str, Path]:
+    """Write figures as PNG files and return their paths by name."""
+    make_folder(folder)
+    paths = {name: folder / f"{prefix}{name}.png" for name in figures}
+    for name, figure in figures.items():
+        figure.savefig(paths[name], dpi=150, metadata={"Software": None})
+    return paths

@@ -1,0 +1,80 @@
+"""Progress over parts: a bar with the time left, or a line for each part that has ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from localegop._progress import Progress
+
+
+class PartsProgress(Progress):
+    """Show which parts run and how long the rest takes.
+
+    Parameters
+    ----------
+    costs : dict
+        Parts to compute and roughly how long each takes, in any unit.
+    say : callable
+        Where lines go.
+    name : str, default=""
+        Of the run, put before the names of its parts.
+    bar : bool, default=False
+        Draw a bar on standard error in place of lines.
+    """
+
+    def __init__(
+        self, costs: Mapping[str, float], say: Callable[[str], None], name: str = "", *, bar: bool = False
+    ) -> None:
+        super().__init__(sum(costs.values()), name, bar)
+        self.costs, self.say, self.name, self.n_done = costs, say, name and f"{name}: ", 0
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> PartsProgress:
+        if self.verbose:
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._ticker.is_alive():
+            self._ticker.join()
+        super().__exit__(kind, error, trace)
+
+    def started(self, part: str) -> None:
+        """Say that a part begins."""
+        self.title = self.name + part.ljust(max(map(len, self.costs)))
+        self.advance(0.0)
+
+    def finished(self, part: str, text: str) -> None:
+        """Say that a part has ended, and in a few words how."""
+        self.n_done += 1
+        self.advance(self.costs[part])
+        if not self.verbose:
+            left = clock((time.monotonic() - self.start) * (self.total / max(self.done, 1e-12) - 1.0))
+            self.say(f"[{self.n_done}/{len(self.costs)}, {left} left] {self.name}{part}: {text}")
+
+    def _tick(self) -> None:
+        """Let the clock go on while a long part runs."""
+        while not self._over.wait(1.0):
+            self.advance(0.0)
+
+
+def clock(seconds: float) -> str:
+    """Seconds for people.
+
+    Examples
+    --------
+    >>> from localegop.research.runs.progress import clock
+    >>> clock(3.24), clock(185)
+    ('3.2 s', '3 min 5 s')
+    """
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{seconds / 3600:.1f} h"
