@@ -113,7 +113,8 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
 
 
 def test_axes_from_slopes(client, monkeypatch):
-    monkeypatch.setattr(pilot_fits, "PILOT_NEIGHBORS", 40)  # so that the first attempt looks at fewer than the second
+    # so that the first attempt looks at fewer neighbors than the second
+    monkeypatch.setattr(pilot_fits, "PILOT_NEIGHBORS", 40)
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
     parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}

@@ -12,13 +12,14 @@ import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from importlib import import_module
+from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
-import localegop
 from localegop._progress import Progress
 
 T = TypeVar("T")
@@ -175,19 +176,18 @@ def connect(client: Client | str | None) -> Cluster:
 def _check_workers(client: Client) -> None:
     """Raise an error unless all workers have this version of the package."""
 
-    def version() -> str:  # nested, so that it is sent as code: a worker may lack the package
+    def installed() -> str:  # nested, so that it is sent as code: a worker may lack the package
         try:
-            import localegop
-
-            return str(localegop.__version__)
+            return str(import_module("localegop").__version__)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
     client.wait_for_workers(1, timeout=PATIENCE)
-    for address, found in client.run(version).items():
-        if found != localegop.__version__:
+    ours = version("localegop")
+    for address, found in client.run(installed).items():
+        if found != ours:
             raise RuntimeError(
-                f"worker {address} cannot use localegop {localegop.__version__} ({found}): install the "
+                f"worker {address} cannot use localegop {ours} ({found}): install the "
                 "same version of localegop, with its extra 'dask', on all workers"
             )
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from localegop._progress import Progress
+from localegop._progress import ProgressBar
 
 
-class PartsProgress(Progress):
+class PartsProgress:
     """Show which parts run and how long the rest takes.
 
     Parameters
@@ -28,13 +28,15 @@ class PartsProgress(Progress):
     def __init__(
         self, costs: Mapping[str, float], say: Callable[[str], None], name: str = "", *, bar: bool = False
     ) -> None:
-        super().__init__(sum(costs.values()), name, bar)
         self.costs, self.say, self.name, self.n_done = costs, say, name and f"{name}: ", 0
+        self._bar, self.start, self._done = ProgressBar(name, bar), time.monotonic(), 0.0
+        self._progress = self._bar.__enter__()
+        self._progress.expect(sum(costs.values()))
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> PartsProgress:
-        if self.verbose:
+        if self._bar.verbose:
             self._ticker.start()
         return self
 
@@ -44,25 +46,27 @@ class PartsProgress(Progress):
         self._over.set()
         if self._ticker.is_alive():
             self._ticker.join()
-        super().__exit__(kind, error, trace)
+        self._bar.__exit__(kind, error, trace)
 
     def started(self, part: str) -> None:
         """Say that a part begins."""
-        self.title = self.name + part.ljust(max(map(len, self.costs)))
-        self.advance(0.0)
+        self._progress.title = part
+        self._progress.advance(0.0)
 
     def finished(self, part: str, text: str) -> None:
         """Say that a part has ended, and in a few words how."""
         self.n_done += 1
-        self.advance(self.costs[part])
-        if not self.verbose:
-            left = clock((time.monotonic() - self.start) * (self.total / max(self.done, 1e-12) - 1.0))
+        self._done += self.costs[part]
+        self._progress.advance(self.costs[part])
+        if not self._bar.verbose:
+            share = self._done / sum(self.costs.values())
+            left = clock((time.monotonic() - self.start) * (1.0 / max(share, 1e-12) - 1.0))
             self.say(f"[{self.n_done}/{len(self.costs)}, {left} left] {self.name}{part}: {text}")
 
     def _tick(self) -> None:
         """Let the clock go on while a long part runs."""
         while not self._over.wait(1.0):
-            self.advance(0.0)
+            self._progress.advance(0.0)
 
 
 def clock(seconds: float) -> str:
