@@ -9,6 +9,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "nu
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 2
+smartquotes = False  # primes of transposed matrices are not quotation marks
 autosummary_generate = True
 autodoc_typehints = "none"  # docstrings say it in fewer words
 templates_path = ["_templates"]

@@ -1,6 +1,6 @@
 """The command line ``localegop``: parse, call, print.
 
-Every command lives in a module of its own, listed in :data:`COMMANDS`. To add one, write a module with
+Every command is one module, listed in :data:`COMMANDS`. To add one, write a module with
 
 ``add_command(subparsers) -> None``
     registers a parser and sets ``run`` as its default; :func:`localegop.cli.parsing.new_command` does both.
