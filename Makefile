@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml $(CORE)
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/python -m localegop._demo
+	$(BIN)/localegop demo
 
 test: lint types unit
 
@@ -62,7 +62,7 @@ bench-full: $(BENCH_STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	$(BIN)/python -m sphinx -q -b html docs docs/_build
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 
 package: $(STAMP)
 	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,12 +1,7 @@
-"""The main job in a few seconds: predict on generated data, print a table, draw a picture.
-
-Run with ``python -m localegop._demo [FOLDER]``; the picture is written to ``FOLDER/localization.png``,
-by default in ``demo_output``. Needs matplotlib, the extra ``plot``.
-"""
+"""What ``localegop demo`` shows: errors on a helix, and a neighborhood that learns its shape."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,23 +71,3 @@ def draw(X: Array, y: Array, weights: list[Array], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     plt.close(figure)
-
-
-def main(folder: str = "demo_output") -> None:
-    """Print the table and write the picture."""
-    path = Path(folder) / "localization.png"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as failure:
-        raise SystemExit(
-            f"cannot write to the folder {folder!r} ({failure.strerror}): give another"
-        ) from failure
-    print("helix in 5 dimensions, 1000 points: mean squared error / label variance")
-    for name, error in helix_errors().items():
-        print(f"  {name:<26}{error:9.1e}")
-    draw(*annulus_localizations(), path)
-    print(f"picture: {path}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:2])

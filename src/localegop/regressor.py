@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localegop._data import archive
-from localegop._data.rows import DistinctRows, merge_rows
+from localegop._data.inputs import (
+    count_threads,
+    distinct_rows_to_fit,
+    is_lazy,
+    name_outputs,
+    read_incomplete_rows,
+    read_rows,
+    seed_from,
+)
 from localegop._engine.settings import Settings
 from localegop._fit.plan import fit_model
 from localegop._predict.model import Requested, interval_widths
@@ -228,11 +230,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features, labels, weight = self._checked(X, y, sample_weight)
         columns = labels.reshape(len(labels), -1)
         each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
-        self._models = [fit_model(_rows(features, part, weight), settings) for part in each]
+        self._models = [fit_model(distinct_rows_to_fit(features, part, weight), settings) for part in each]
         self._decisions = [model.decisions for model in self._models]
         self._flat_output = labels.ndim == 1
         self.n_samples_ = len(features)
-        self.output_names_ = _output_names(y, columns.shape[1], self._flat_output)
+        self.output_names_ = name_outputs(y, columns.shape[1], self._flat_output)
         self._publish()
         self._publish_residuals()
         return self
@@ -241,22 +243,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Array, Array, Array]:
         """Features, labels and weights as arrays; rows to be left out have weight 0."""
-        if self.missing == "error":
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
-            )
-            X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-            return X, y, _weights(sample_weight, X)
-        allowed = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        features = np.array(validate_data(self, X, ensure_min_samples=2, **allowed))
-        labels = np.array(check_array(y, ensure_2d=False, input_name="y", **allowed))
-        check_consistent_length(features, labels)
-        weight = _weights(sample_weight, features).copy()
-        lacking = np.isnan(features).any(axis=1) | np.isnan(labels.reshape(len(labels), -1)).any(axis=1)
-        if lacking.all():
-            raise ValueError(f"missing='drop' leaves nothing: all {len(features)} rows have missing values")
-        features[lacking], labels[lacking], weight[lacking] = 0.0, 0.0, 0.0
-        return features, labels, weight
+        if self.missing == "drop":
+            return read_incomplete_rows(self, X, y, sample_weight)
+        return read_rows(self, X, y, sample_weight)
 
     def _publish(self) -> None:
         """Set the fitted attributes that tell what was decided."""
@@ -299,7 +288,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         std : ndarray like y
             Only with ``return_std``.
         """
-        if _is_lazy(X):
+        if is_lazy(X):
             return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
         fits = self._fits(X, Requested(uncertainty=return_std))
         return (fits.value, fits.std) if return_std else fits.value
@@ -324,7 +313,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_decisions")
         levels, requested = check_coverage(coverage), Requested(uncertainty=True)
         multipliers = [model.multipliers(levels) for model in self._models]
-        if _is_lazy(X):
+        if is_lazy(X):
             return self._lazy_answers(X, requested).intervals(coverage, multipliers)
         return self._interval(self._fits(X, requested), coverage, multipliers)
 
@@ -372,7 +361,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             For a dask array or dataframe, a list of lazy ones, one a block; None where a block is empty.
         """
         requested = Requested(uncertainty=True, everything=True, trace=trace)
-        if _is_lazy(X):
+        if is_lazy(X):
             return cast(LocalFits, self._lazy_answers(X, requested).fits)
         return self._fits(X, requested)
 
@@ -490,7 +479,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]:
         """Fits of each model at checked queries."""
-        threads = _threads(self.n_jobs)
+        threads = count_threads(self.n_jobs)
         return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
@@ -519,8 +508,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         own: dict[str, Any] = {entry.name: getattr(self, entry.name, None) for entry in fields(Settings)}
         resolved = {
             "schedule": self._schedule(),
-            "seed": _seed(self.random_state),
-            "threads": _threads(self.n_jobs),
+            "seed": seed_from(self.random_state),
+            "threads": count_threads(self.n_jobs),
         }
         if self.final == "kriging" and self.strategy == "query":
             raise ValueError(
@@ -542,54 +531,3 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"object with a method effective_size(t), got {given!r}"
             )
         return schedule
-
-
-def _is_lazy(X: Any) -> bool:
-    """Whether X is a dask collection; dask need not be installed to tell."""
-    return hasattr(type(X), "__dask_graph__")
-
-
-def _rows(X: Array, y: Array, weight: Array) -> DistinctRows:
-    rows = merge_rows(X, y, weight)
-    if len(rows.sample_weight) < 2 and rows.sample_weight.sum() < 2:
-        raise ValueError(
-            f"{len(rows.sample_weight)} row of positive weight and without missing values is left, but at "
-            "least 2 are needed"
-        )
-    return rows
-
-
-def _output_names(y: Any, count: int, flat: bool) -> tuple[str, ...]:
-    """Names of the columns of y, if it has any."""
-    columns = getattr(y, "columns", None)
-    if columns is not None and len(columns) == count:
-        return tuple(map(str, columns))
-    name = getattr(y, "name", None)
-    if flat:
-        return ("y" if name is None else str(name),)
-    return tuple(f"y{k}" for k in range(count))
-
-
-def _weights(sample_weight: ArrayLike | None, X: Array) -> Array:
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weights, dtype=np.float64)
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    return int(np.random.SeedSequence().generate_state(1)[0])
-
-
-def _threads(n_jobs: int | None) -> int:
-    from joblib import cpu_count
-
-    if n_jobs is None:
-        return int(cpu_count())
-    if n_jobs == 0:
-        raise ValueError(
-            "n_jobs must be None, a positive number of threads or negative as in joblib, got 0"
-        )
-    return n_jobs if n_jobs > 0 else max(1, int(cpu_count()) + 1 + n_jobs)

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from localegop._data import archive
+from localegop._data.inputs import name_outputs
 from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
 from localegop._predict.storage import decode_parameters
@@ -32,7 +33,7 @@ from localegop.distributed.inputs import align, is_lazy
 from localegop.distributed.predicting import QueryContext, lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
-from localegop.regressor import LocalEGOPRegressor, _output_names
+from localegop.regressor import LocalEGOPRegressor
 
 Array = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         with connect(self.client) as cluster:
             self._fit_on(cluster, X, y, sample_weight)
         self._flat_output = flat
-        self.output_names_ = _output_names(names_of, self._n_outputs, flat)
+        self.output_names_ = name_outputs(names_of, self._n_outputs, flat)
         self._publish()
         self.loo_residuals_ = lazy_residuals(self._partitioned, flat)
         return self
