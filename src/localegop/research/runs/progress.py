@@ -46,12 +46,12 @@ class PartsProgress(Progress):
             self._ticker.join()
         super().__exit__(kind, error, trace)
 
-    def started(self, part: str) -> None:
+    def begin_part(self, part: str) -> None:
         """Say that a part begins."""
         self.title = self.name + part.ljust(max(map(len, self.costs)))
         self.advance(0.0)
 
-    def finished(self, part: str, text: str) -> None:
+    def end_part(self, part: str, text: str) -> None:
         """Say that a part has ended, and in a few words how."""
         self.n_done += 1
         self.advance(self.costs[part])
