@@ -17,7 +17,7 @@ from localegop.datasets import make_helix
 COVERAGES = np.array([0.5, 0.8, 0.9, 0.95])
 
 
-def covered(X, y, train, test):
+def are_covered(X, y, train, test):
     """Whether the intervals of each coverage (test rows, 4) hold the labels of the test rows."""
     intervals = LocalEGOPRegressor().fit(X[train], y[train]).predict_interval(X[test], COVERAGES)
     return (intervals[..., 0] <= y[test, None]) & (y[test, None] <= intervals[..., 1])
@@ -37,7 +37,7 @@ def coverage(table):
         inside = []
         for seed in range(3):
             X, y = make_helix(n + test, 5, noise=noise, random_state=seed)
-            inside.append(covered(X, y, np.arange(n), np.arange(n, n + test)))
+            inside.append(are_covered(X, y, np.arange(n), np.arange(n, n + test)))
         report(table, f"helix, noise {noise}", np.concatenate(inside))
     inside, along = [], []
     for seed in range(3):
@@ -46,7 +46,7 @@ def coverage(table):
         t = (t - t.min()) / (t.max() - t.min())
         level = (0.1 + 0.4 * t) * bunch.target.std()  # the noise grows fivefold along the curve
         y = bunch.target + level * np.random.default_rng(100 + seed).standard_normal(len(t))
-        inside.append(covered(bunch.data, y, np.arange(n), np.arange(n, n + test)))
+        inside.append(are_covered(bunch.data, y, np.arange(n), np.arange(n, n + test)))
         along.append(t[n:])
     inside, along = np.concatenate(inside), np.concatenate(along)
     report(table, "noise growing fivefold", inside)
@@ -71,7 +71,7 @@ def split_and_report(table, what, X, y, splits, share):
     X, y = X.astype(float), y.astype(float)
     order, size = np.random.default_rng(0).permutation(len(y)), int(share * len(y))
     parts = [order[k * size : (k + 1) * size] for k in range(splits)]  # no row is tested twice
-    inside = [covered(X, y, np.setdiff1d(order, part), part) for part in parts]
+    inside = [are_covered(X, y, np.setdiff1d(order, part), part) for part in parts]
     report(table, what, np.concatenate(inside))
 
 

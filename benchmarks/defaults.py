@@ -100,14 +100,14 @@ def error(parts, parameters, constants):
     return float(np.mean((guess - y_out) ** 2) / np.var(y_out))
 
 
-def measured(name, rows, seed, variants):
+def measure(name, rows, seed, variants):
     """Errors by variant; the defaults are called ''."""
     parts = held_out_quarter(name, rows, seed)
     return {"": error(parts, {}, {})} | {each: error(parts, *VARIANTS[each]) for each in variants}
 
 
 def table(found, variants):
-    """Markdown: one row a variant, from errors by set and split."""
+    """Markdown: one row per variant, from errors by set and split."""
     rows = []
     sets = sorted({name for name, _ in found})
     for each in variants:
@@ -141,7 +141,7 @@ def main():
         if found.get((name, seed), {}).keys() >= set(given.variants):
             continue
         begun = time.perf_counter()
-        found[name, seed] = measured(name, given.rows, seed, given.variants)
+        found[name, seed] = measure(name, given.rows, seed, given.variants)
         print(f"{name}, split {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
         if given.json:
             records = [{"dataset": s, "seed": k, "errors": e} for (s, k), e in found.items()]

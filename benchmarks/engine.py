@@ -144,7 +144,7 @@ def threads(table):
 
 
 def malonaldehyde(table):
-    """Speed and memory against kernel ridge, in a process of its own; accuracy on three splits."""
+    """Speed and memory against kernel ridge, in its own process; accuracy on three splits."""
     if not DATA:
         print("<!-- malonaldehyde skipped: LOCALEGOP_DATA is not set -->")
         return
@@ -204,7 +204,7 @@ def growth(table):
 
 
 def large(table):
-    """200,000 points in ten dimensions, in a process of its own."""
+    """200,000 points in ten dimensions, in its own process."""
     done = subprocess.run(
         [sys.executable, __file__, "--large-only"], capture_output=True, text=True, check=True
     )

@@ -1,7 +1,7 @@
 """Fits on a Dask cluster, measured: agreement, speed, failures, a million rows, and the cost model.
 
 Run with ``python benchmarks/scale.py [--only NAME ...] [--json FILE]``. Workers are processes
-of one thread on this machine. Every part has sizes that can be made small: ``--rows``, ``--many``,
+with one thread each on this machine. Every part has sizes that can be reduced: ``--rows``, ``--many``,
 ``--partitions``. With ``--tables FILE`` nothing is measured: the tables of docs/scaling.md are written into
 it, from a JSON file of earlier runs and from the cost model.
 """
@@ -99,7 +99,7 @@ def peak(client):
     return max(client.run(own).values())
 
 
-def timed(call):
+def time_call(call):
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
@@ -132,7 +132,7 @@ def speedup(table, sizes):
         with workers(count) as client:
             X, y = client.persist(helix(n))
             model = DaskLocalEGOPRegressor(n_partitions=8, client=client)
-            seconds[count], _ = timed(lambda m=model, a=X, b=y: m.fit(a, b))
+            seconds[count], _ = time_call(lambda m=model, a=X, b=y: m.fit(a, b))
             table.fit(n, count, model, seconds[count], peak(client))
     table.add(f"two workers against one, fit of {n:,} rows", seconds[1] / seconds[2], 1.6, " x", True)
 
@@ -157,8 +157,8 @@ def killed(table, sizes):
     X, y = helix(n, block=5_000)
     asked = da.from_array(queries(20_000 if n >= 20_000 else n)[0], chunks=(2_000, DIMENSION))
     with workers(2) as client:
-        took, model = timed(lambda: DaskLocalEGOPRegressor(n_partitions=6, client=client).fit(X, y))
-        span, truth = timed(model.predict(asked).compute)
+        took, model = time_call(lambda: DaskLocalEGOPRegressor(n_partitions=6, client=client).fit(X, y))
+        span, truth = time_call(model.predict(asked).compute)
     for what, delay in (("fit", 0.5 * took), ("predict", 0.4 * span)):
         with workers(2) as client:
             model = DaskLocalEGOPRegressor(n_partitions=6, client=client)
@@ -230,10 +230,10 @@ def million(table, sizes):
         with workers(2) as client:
             X, y = helix(n)
             model = DaskLocalEGOPRegressor(n_partitions=count, client=client, verbose=1)
-            seconds, _ = timed(lambda m=model, a=X, b=y: m.fit(a, b))
+            seconds, _ = time_call(lambda m=model, a=X, b=y: m.fit(a, b))
             per_row[n], memory[n] = seconds / n, peak(client)
             table.fit(n, 2, model, seconds, memory[n])
-            took, guess = timed(model.predict(asked).compute)
+            took, guess = time_call(model.predict(asked).compute)
             spread[n] = error(guess, truth)
             print(
                 f"<!-- n={n}: predict {took / len(guess) * 1e3:.3g} ms a query, error {spread[n]:.3g} -->"
@@ -294,7 +294,7 @@ def cost(table, sizes):
 PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, cost)}
 
 
-def measured(content):
+def measured_tables(content):
     """Measured bars, and the cost model against measured fits."""
     fits = []
     for fit in content["fits"]:
@@ -312,7 +312,7 @@ def measured(content):
     return "\n".join(lines + markdown_table(["rows", "error, cluster", "error, one process"], errors))
 
 
-def predicted():
+def predicted_table():
     """The cost model for clusters larger than this machine."""
     rows = []
     for n, count in product((10**7, 10**8, 10**9), (16, 100, 1000)):
@@ -329,7 +329,10 @@ def write_tables(source):
     page = Path(__file__).parents[1] / "docs" / "scaling.md"
     text = page.read_text()
     content = json.loads(Path(source).read_text()) if source else None
-    for mark, lines in (("measured", content and measured(content)), ("predicted", predicted())):
+    for mark, lines in (
+        ("measured", content and measured_tables(content)),
+        ("predicted", predicted_table()),
+    ):
         if lines:
             before, rest = text.split(f"<!-- {mark} -->\n", 1)
             after = rest.split(f"<!-- end of {mark} -->", 1)[1]

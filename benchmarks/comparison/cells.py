@@ -1,4 +1,4 @@
-"""One cell: a method fitted and tested on one split, with what it cost. Runs in a process of its own."""
+"""One cell: a method fitted and tested on one split, with what it cost. Runs in its own process."""
 
 import os
 import sys
@@ -44,15 +44,15 @@ def measure(cell: Cell) -> dict:
     """Record of a cell: errors, times, memory, warnings; the text of the error if it failed."""
     record = asdict(cell)
     try:
-        with own_warnings() as texts:
-            record |= _measured(cell) | {"status": "ok"}
+        with collect_own_warnings() as texts:
+            record |= _fit_and_test(cell) | {"status": "ok"}
     except Exception as error:
         trace = traceback.format_exc(limit=-3)
         record |= {"status": "error", "error": f"{type(error).__name__}: {error}", "traceback": trace}
     return record | {"warnings": len(texts), "warning_texts": sorted(set(texts))[:5]}
 
 
-def _measured(cell: Cell) -> dict:
+def _fit_and_test(cell: Cell) -> dict:
     entry, method = DATASETS[cell.dataset], METHODS[cell.method]
     rows = split(entry, cell.n_train, cell.n_test, cell.seed)
     n_fit, n_test = _at_most(len(rows.y), method.largest_n), _at_most(len(rows.y_test), method.most_queries)
@@ -116,8 +116,8 @@ def _gain(model):
 
 
 @contextmanager
-def own_warnings():
-    """Collect the texts of warnings raised by localegop's own code, wherever they are said to come from."""
+def collect_own_warnings():
+    """Collect the texts of warnings raised by localegop's own code, whichever file they name."""
     texts = []
 
     def note(message, category, filename, lineno, file=None, line=None):

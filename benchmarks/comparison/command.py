@@ -23,7 +23,7 @@ def run(arguments):
     threads = arguments.threads or form.threads
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))  # read by the processes of the cells
     make_folder(Path(arguments.output))
-    results = _opened(Path(arguments.output) / "results.json", arguments)
+    results = _open_results(Path(arguments.output) / "results.json", arguments)
     cells = plan(
         _usable_datasets(arguments),
         _usable_methods(arguments.methods),
@@ -41,7 +41,7 @@ def run(arguments):
     _show(results, Path(arguments.output))
 
 
-def _opened(path, arguments):
+def _open_results(path, arguments):
     if not path.exists():
         return Results(path, arguments.form)
     if not arguments.resume:

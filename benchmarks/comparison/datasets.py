@@ -106,19 +106,19 @@ def split(dataset: Dataset, n_train: int, n_test: int, seed: int) -> Split:
     return Split(X[n_test:], y[n_test:], X[:n_test], y[:n_test], truth[:n_test], float(truth.var()) or 1.0)
 
 
-def _noisy(X, clean, noise, seed):
+def _add_noise(X, clean, noise, seed):
     rng = np.random.default_rng([seed, 1])
     return Sample(X, clean + noise * clean.std() * rng.standard_normal(len(clean)), clean)
 
 
-def _generated(make, *arguments, noise=0.0, **options):
+def _generator(make, *arguments, noise=0.0, **options):
     """Generator of clean labels, with noise added."""
-    return lambda rows, seed: _noisy(
+    return lambda rows, seed: _add_noise(
         *make(rows, *arguments, random_state=seed, **options), noise=noise, seed=seed
     )
 
 
-def _given(load):
+def _table_sampler(load):
     """Rows of a fixed table, shuffled."""
 
     def draw(rows, seed):
@@ -163,7 +163,7 @@ def _table(name, train, test, quick=None):
     return Dataset(
         f"uci {name}",
         TABLE,
-        _given(_uci(name)),
+        _table_sampler(_uci(name)),
         Sizes((train,), test),
         quick,
         file=f"uci_{name}.npz",
@@ -175,25 +175,25 @@ DATASETS = {
     "helix_5": Dataset(
         "helix, D=5",
         INDEX,
-        _generated(make_helix, 5),
+        _generator(make_helix, 5),
         Sizes((500, 1000, 2000, 4000), 1000),
         Sizes((250, 500), 300),
     ),
     "helix_5_noise": Dataset(
-        "helix, D=5, noise 0.1", INDEX, _generated(make_helix, 5, noise=NOISE), Sizes((4000,), 1000)
+        "helix, D=5, noise 0.1", INDEX, _generator(make_helix, 5, noise=NOISE), Sizes((4000,), 1000)
     ),
-    "helix_20": Dataset("helix, D=20", INDEX, _generated(make_helix, 20), Sizes((2000,), 1000)),
+    "helix_20": Dataset("helix, D=20", INDEX, _generator(make_helix, 20), Sizes((2000,), 1000)),
     "helix_20_noise": Dataset(
         "helix, D=20, noise 0.1",
         INDEX,
-        _generated(make_helix, 20, noise=NOISE),
+        _generator(make_helix, 20, noise=NOISE),
         Sizes((500, 1000, 2000), 1000),
         _QUICK,
     ),
     "torus_20": Dataset(
         "torus in R^20",
         INDEX,
-        _generated(make_torus, 20),
+        _generator(make_torus, 20),
         Sizes((2000,), 1000),
         _QUICK,
         settings=_NO_RADIUS,
@@ -201,7 +201,7 @@ DATASETS = {
     "multi_index": Dataset(
         "multi-index, 2 of 10",
         INDEX,
-        _generated(make_multi_index, 10),
+        _generator(make_multi_index, 10),
         Sizes((2000,), 1000),
         _QUICK,
         settings=_NO_RADIUS,
@@ -209,7 +209,7 @@ DATASETS = {
     "malonaldehyde": Dataset(
         "malonaldehyde, shipped",
         INDEX,
-        _given(_torsion("shipped")),
+        _table_sampler(_torsion("shipped")),
         Sizes((5500,), 500),
         _QUICK,
         settings=_NO_RADIUS,
@@ -217,7 +217,7 @@ DATASETS = {
     "malonaldehyde_md17": Dataset(
         "malonaldehyde, revised MD17",
         INDEX,
-        _given(_torsion("rmd17")),
+        _table_sampler(_torsion("rmd17")),
         Sizes((1000, 3000, 9133), 500),
         file="rmd17_malonaldehyde.npz",
         settings=_NO_RADIUS,
@@ -225,7 +225,7 @@ DATASETS = {
     "friedman1": Dataset(
         "Friedman 1, D=5",
         FULL_RANK,
-        _generated(make_friedman1, 5, noise=NOISE),
+        _generator(make_friedman1, 5, noise=NOISE),
         Sizes((2000,), 1000),
         _QUICK,
         settings=_OWN_UNITS,
@@ -233,14 +233,14 @@ DATASETS = {
     "friedman2": Dataset(
         "Friedman 2",
         FULL_RANK,
-        _generated(make_friedman2, noise=NOISE),
+        _generator(make_friedman2, noise=NOISE),
         Sizes((2000,), 1000),
         settings=_OWN_UNITS,
     ),
     "friedman3": Dataset(
         "Friedman 3",
         FULL_RANK,
-        _generated(make_friedman3, noise=NOISE),
+        _generator(make_friedman3, noise=NOISE),
         Sizes((2000,), 1000),
         settings=_OWN_UNITS,
     ),
@@ -253,7 +253,7 @@ DATASETS = {
     "diabetes": Dataset(
         "diabetes",
         TABLE,
-        _given(lambda: load_diabetes(return_X_y=True)),
+        _table_sampler(lambda: load_diabetes(return_X_y=True)),
         Sizes((353,), 89),
         Sizes((353,), 89),
         settings=_OWN_UNITS,
@@ -261,7 +261,7 @@ DATASETS = {
     "image": Dataset(
         "photograph, 128 x 128",
         IMAGE,
-        _given(_pixels),
+        _table_sampler(_pixels),
         Sizes((8000,), 2000),
         Sizes((1000,), 300),
         settings=_OWN_UNITS,
@@ -269,7 +269,7 @@ DATASETS = {
     "helix_200k": Dataset(
         "helix, D=10, noise 0.1, 200,000 rows",
         SCALE,
-        _generated(make_helix, 10, noise=NOISE),
+        _generator(make_helix, 10, noise=NOISE),
         Sizes((200_000,), 2000),
         methods=("local_egop", "neighbors", "local_linear", "boosting", "lightgbm"),
     ),

@@ -79,12 +79,12 @@ def write_report(results, docs: Path):
     figures = save_figures(draw(results.records()), docs / "figures", "benchmarks_")
     page, data = docs / "benchmarks.md", docs / "benchmarks.json"
     page.write_text(text(results, figures), encoding="utf-8")
-    cells = {key: _published(record) for key, record in results.cells.items()}
+    cells = {key: _without_traceback(record) for key, record in results.cells.items()}
     write_json(data, {"about": results.about, "cells": cells})
     return [page, data, *figures.values()]
 
 
-def _published(record):
+def _without_traceback(record):
     """Record without the traceback, which names folders of the machine."""
     return {key: value for key, value in record.items() if key != "traceback"}
 
@@ -241,12 +241,14 @@ def _gain_table(records):
     rows = []
     main = at_main_size(records)
     for name in (n for group in GROUPS for n in sets_of(records, group)):
-        told = mean_over_seeds(main, "gain_over_isotropic", dataset=name, method=MAIN)
+        reported = mean_over_seeds(main, "gain_over_isotropic", dataset=name, method=MAIN)
         found = errors(records, name, (MAIN, "local_linear"))
-        if np.isnan(told) or np.isnan([found.get(m, np.nan) for m in (MAIN, "local_linear")]).any():
+        if np.isnan(reported) or np.isnan([found.get(m, np.nan) for m in (MAIN, "local_linear")]).any():
             continue
         seen = found["local_linear"] / found[MAIN] if found[MAIN] > 0.0 else np.inf
-        rows.append((DATASETS[name].label, f"{told:.3g}", f"{seen:.3g}", f"{factor(records, name):.3g}"))
+        rows.append(
+            (DATASETS[name].label, f"{reported:.3g}", f"{seen:.3g}", f"{factor(records, name):.3g}")
+        )
     if not rows:
         return []
     head = ["data set", "`gain_over_isotropic_`", "isotropic / ours at test rows", "best peer / ours"]

@@ -16,7 +16,7 @@ from .datasets import DATASETS
 
 @dataclass(frozen=True)
 class Form:
-    """How a run is made unless told otherwise; cells run ``jobs`` at a time with ``threads`` each."""
+    """Defaults of a run; cells run ``jobs`` at a time with ``threads`` each."""
 
     seeds: int
     tuning_rows: int

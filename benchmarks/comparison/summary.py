@@ -120,7 +120,7 @@ def sets_of(records, group):
 
 
 def must_show(records):
-    """Bars as a table."""
+    """Table of the requirements, called bars, and whether the records meet them."""
     table = Table(silent=True)
     _index_bars(table, records)
     _table_bars(table, records)
@@ -159,8 +159,8 @@ def _table_bars(table, records):
     place = np.nan
     if MAIN in means:
         place = 1 + sum(mean < means[MAIN] for mean in means.values())
-    told = f" (mean rank {means[MAIN]:.1f} of {len(means)} methods)" if MAIN in means else ""
-    table.add(f"place by mean rank over {len(names)} tables{told}", place, _TOP)
+    detail = f" (mean rank {means[MAIN]:.1f} of {len(means)} methods)" if MAIN in means else ""
+    table.add(f"place by mean rank over {len(names)} tables{detail}", place, _TOP)
     ratios = {name: ridge_ratio(records, name) for name in names}
     known = {name: ratio for name, ratio in ratios.items() if not np.isnan(ratio)}
     worst = max(known, key=known.__getitem__, default=None)

@@ -20,7 +20,7 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import bars  # noqa: E402
 from comparison import cells, datasets, report, runs, summary  # noqa: E402
-from comparison.cells import Cell, measure, own_warnings  # noqa: E402
+from comparison.cells import Cell, collect_own_warnings, measure  # noqa: E402
 from comparison.datasets import DATASETS, GROUPS, INDEX, SCALE, TABLE, split  # noqa: E402
 
 UNREAD = {name for name, entry in DATASETS.items() if entry.missing}
@@ -122,7 +122,7 @@ def test_only_warnings_of_the_package_count():
 
     X = np.random.default_rng(0).standard_normal((40, 2))
     model = LocalEGOPRegressor("query", exclusion_radius=0.5, schedule="power", n_iter=1).fit(X, X[:, 0])
-    with own_warnings() as texts:
+    with collect_own_warnings() as texts:
         warnings.warn("of the caller", UserWarning, stacklevel=1)
         np.float64(1.0) / np.float64(0.0)
         assert not texts

@@ -38,7 +38,7 @@ class Curve(Manifold):
     @property
     @abstractmethod
     def grid(self) -> Array:
-        """Parameters, shape (g,), dense enough to tell the nearest stretch of the curve.
+        """Parameters, shape (g,), dense enough to find the nearest piece of the curve.
 
         For an open curve they go beyond the span, so that its ends are not special.
         """

@@ -120,7 +120,7 @@ class Manifold(ABC):
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedManifold(Manifold):
-    """A manifold carried into R^D by an isometry, phi(u) = frame @ base.phi(u).
+    """A manifold embedded in R^D by an isometry, phi(u) = frame @ base.phi(u).
 
     Parameters
     ----------
@@ -172,17 +172,17 @@ class EmbeddedManifold(Manifold):
 
     def jacobian(self, u: Array) -> Array:
         """First derivatives of phi, shape (n, D, d)."""
-        return self._carry(self.base.jacobian(u))
+        return self._embed(self.base.jacobian(u))
 
     def hessian(self, u: Array) -> Array:
         """Second derivatives of phi, shape (n, D, d, d)."""
-        return self._carry(self.base.hessian(u))
+        return self._embed(self.base.hessian(u))
 
     def third(self, u: Array) -> Array:
         """Third derivatives of phi, shape (n, D, d, d, d)."""
-        return self._carry(self.base.third(u))
+        return self._embed(self.base.third(u))
 
-    def _carry(self, derivatives: Array) -> Array:
+    def _embed(self, derivatives: Array) -> Array:
         """Apply the frame to the component axis."""
         return np.moveaxis(np.tensordot(self.frame, derivatives, axes=(1, 1)), 0, 1)
 

@@ -1,4 +1,4 @@
-"""Planar and dihedral angles of molecular frames: coordinates free of place and orientation."""
+"""Planar and dihedral angles of molecular frames: independent of place and orientation."""
 
 from __future__ import annotations
 

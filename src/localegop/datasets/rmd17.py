@@ -87,7 +87,7 @@ def fetch_rmd17(molecule: str, data_home: str | os.PathLike[str] | None = None) 
     """
     check_choice("molecule", molecule, _COMPOSITIONS)
     path = _find_file(f"rmd17_{molecule}.npz", data_home)
-    arrays = _checked_arrays(*_read_arrays(path), path)
+    arrays = _check_arrays(*_read_arrays(path), path)
     _check_composition(arrays["atomic_numbers"], molecule, path)
     return Bunch(
         **arrays,
@@ -142,7 +142,7 @@ def _read_key(archive: Mapping[str, Any], key: str, path: Path) -> NDArray[Any]:
     return array
 
 
-def _checked_arrays(
+def _check_arrays(
     arrays: dict[str, NDArray[Any]], keys: dict[str, str], path: Path
 ) -> dict[str, NDArray[Any]]:
     """Arrays of matching shapes, in the types we promise."""

@@ -28,7 +28,7 @@ def family(**changes):
 def test_the_paper_grid_is_the_paper_grid():
     assert FAMILIES["relu"].n_members == FAMILIES["gelu"].n_members == 7 * 2 * 3 * 3
     assert FAMILIES["wide"].widths == (100_000,) and FAMILIES["wide"].patience == 300
-    assert FAMILIES["relu"].reduced(widths=[64]).n_members == 18
+    assert FAMILIES["relu"].restrict(widths=[64]).n_members == 18
 
 
 def test_a_stack_is_the_same_as_its_networks_one_by_one(torch):

@@ -19,8 +19,8 @@ from localegop.research.paper.experiment import (
     Finding,
     Refused,
     Skipped,
-    joined,
-    selected,
+    join_tables,
+    select_rows,
     table_of_rows,
 )
 from localegop.research.paper.report import write_report
@@ -116,7 +116,7 @@ def test_patches_follow_the_stripes_of_an_image(tmp_path):
     changes, tag = mandrill.image_parameters(image_file(tmp_path / "a b.png", stripes()))
     assert tag == "a_b"
     result = execute(Run("mandrill", "tiny", output=tmp_path, changes=changes, tag=tag), say=silent)
-    table = selected(result.tables["point1"], kind="heaviest")
+    table = select_rows(result.tables["point1"], kind="heaviest")
     values, vectors = np.linalg.eigh(np.cov(np.vstack([table["row"], table["column"]])))
     assert values[1] > 9.0 * values[0]
     assert abs(vectors[:, 1] @ [1.0, -1.0]) > 0.99 * np.sqrt(2.0)
@@ -134,7 +134,7 @@ def test_edge_points_sit_on_edges_and_apart():
 
 def test_large_images_are_shrunk():
     large = stripes((1300, 700), 200.0)
-    small = mandrill._shrunk(large, 600)
+    small = mandrill._shrink(large, 600)
     assert small.shape == (433, 233)
     assert np.isclose(small.mean(), large[:1299, :699].mean())
 
@@ -315,8 +315,11 @@ def test_columns_that_do_not_fit_their_record_are_damage(tmp_path):
 
 def test_helpers_of_tables():
     table = table_of_rows([{"n": 1, "name": "a"}, {"n": 2, "name": "b"}])
-    same(selected(joined([table, table]), name="b"), {"n": np.array([2, 2]), "name": np.array(["b", "b"])})
-    assert joined([]) == selected({}, n=1) == {}
+    same(
+        select_rows(join_tables([table, table]), name="b"),
+        {"n": np.array([2, 2]), "name": np.array(["b", "b"])},
+    )
+    assert join_tables([]) == select_rows({}, n=1) == {}
     with pytest.raises(ValueError, match="same keys"):
         table_of_rows([{"n": 1}, {"m": 1}])
     with pytest.raises(ValueError, match="at least one row"):

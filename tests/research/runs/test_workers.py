@@ -90,9 +90,9 @@ def test_lines_say_how_far_a_run_is(monkeypatch):
     progress = PartsProgress({"long": 2.0, "short": 1.0}, lines.append, "study")
     monkeypatch.setattr(time, "monotonic", lambda: progress.start + 30.0)
     with progress:
-        progress.started("long")
-        progress.finished("long", "took 30 s")
-        progress.finished("short", "not computed")
+        progress.begin_part("long")
+        progress.end_part("long", "took 30 s")
+        progress.end_part("short", "not computed")
     assert lines == [
         "[1/2, 15 s left] study: long: took 30 s",
         "[2/2, 0.0 s left] study: short: not computed",
@@ -103,8 +103,8 @@ def test_a_bar_names_the_part_that_runs(monkeypatch, capsys):
     progress = PartsProgress({"long": 3.0, "b": 1.0}, pytest.fail, "study", bar=True)
     start = progress.start
     monkeypatch.setattr(time, "monotonic", lambda: start + 30.0)
-    progress.started("b")
-    progress.finished("b", "took 30 s")
+    progress.begin_part("b")
+    progress.end_part("b", "took 30 s")
     shown = capsys.readouterr().err
     assert shown.startswith("\rstudy [") and shown.rstrip().endswith(", b")
 

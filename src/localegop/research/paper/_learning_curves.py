@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localegop.datasets import make_helix
 from localegop.research.paper.drawing import mean_and_error, slope_fit
-from localegop.research.paper.experiment import Table, selected
+from localegop.research.paper.experiment import Table, select_rows
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def helix_split(
 
 
 def settings_of(part: str) -> tuple[str, dict[str, int]]:
-    """Take the name of a part, such as ``field_D=3_n=100_rep=0``, apart."""
+    """Parse the name of a part, such as ``field_D=3_n=100_rep=0``."""
     head, *pieces = part.split("-")
     return head, {key: int(value) for key, value in (piece.split("=") for piece in pieces)}
 
@@ -63,7 +63,7 @@ class Curve:
 def curve(rows: Table, column: str = "mse") -> Curve:
     """Average over replicates, on the logarithmic scale on which the curve is drawn."""
     sizes = np.unique(rows["n"])
-    found = [mean_and_error(np.log(selected(rows, n=n)[column])) for n in sizes]
+    found = [mean_and_error(np.log(select_rows(rows, n=n)[column])) for n in sizes]
     center, error = np.array(found).T
     return Curve(sizes, np.exp(center), np.exp(np.nan_to_num(error)))
 
@@ -72,7 +72,7 @@ def slope(rows: Table, column: str = "mse") -> tuple[float, float]:
     """Slope of log error in log n and its standard error, over replicates if there are several."""
     slopes = []
     for replicate in np.unique(rows["rep"]):
-        own = selected(rows, rep=replicate)
+        own = select_rows(rows, rep=replicate)
         if len(own["n"]) > 1:
             slopes.append(slope_fit(own["n"], own[column]))
     if not slopes:

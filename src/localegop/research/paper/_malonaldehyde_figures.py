@@ -10,7 +10,7 @@ import numpy as np
 
 from localegop.research.paper._molecules import SOURCES, TORSIONS
 from localegop.research.paper.drawing import BLUE, ORANGE, mean_and_error, panels
-from localegop.research.paper.experiment import Table, selected
+from localegop.research.paper.experiment import Table, select_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,16 +25,16 @@ def draw_errors(
     cases = [
         (source, split)
         for source, split in product(SOURCES, ("random", "blocks"))
-        if len(selected(rows, source=source, split=split)["mse"])
+        if len(select_rows(rows, source=source, split=split)["mse"])
     ]
     figure, axes = panels(1, len(cases), width=2.2, height=3.6, sharey=True, sharex=True)
     shown = [method for method in labels if method in rows["method"]]
     places = {method: -i for i, method in enumerate(shown)}
     for axis, (source, split) in zip(axes[0], cases, strict=True):
-        own = selected(rows, source=source, split=split)
+        own = select_rows(rows, source=source, split=split)
         several = len(np.unique(rows["torsion"])) > 1
         for torsion, (color, marker, shift) in _TORSION_STYLES.items():
-            one = selected(own, torsion=torsion)
+            one = select_rows(own, torsion=torsion)
             _draw_series(axis, one, places, torsion, color, marker, shift if several else 0.0)
         if (source, split) == (paper_case["source"], paper_case["split"]):
             for method, value in ((name, paper[name]) for name in paper if name in places):
@@ -61,7 +61,7 @@ def _draw_series(
 ) -> None:
     """Draw the errors for one torsion: means over replicates, or the only one."""
     for method in places:
-        own = selected(rows, method=method)
+        own = select_rows(rows, method=method)
         if not len(own["mse"]):
             continue
         mean, error = mean_and_error(own["mse"])

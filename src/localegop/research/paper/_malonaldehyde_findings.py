@@ -9,7 +9,7 @@ import numpy as np
 from localegop.research.paper._methods import LABELS, PEERS
 from localegop.research.paper._molecules import SOURCES, TORSIONS
 from localegop.research.paper.drawing import mean_and_error
-from localegop.research.paper.experiment import Finding, Table, selected
+from localegop.research.paper.experiment import Finding, Table, select_rows
 
 METHODS = LABELS
 PAPER_MSE = {"local_egop": 0.00043, "nadaraya_watson": 0.012}
@@ -18,8 +18,8 @@ PAPER_CASE = {"source": "rmd17", "split": "random", "torsion": "tau1"}
 
 def compare(rows: Table) -> list[Finding]:
     """Compare with the two numbers of the paper, with the other methods, and between the splits."""
-    paper = selected(rows, **PAPER_CASE)
-    found = [_reported(paper, method) for method in PAPER_MSE]
+    paper = select_rows(rows, **PAPER_CASE)
+    found = [_compare_with_paper(paper, method) for method in PAPER_MSE]
     found += [_best_of_all(rows, source) for source in SOURCES]
     found += [_blocks_are_harder(rows), _paper_settings(rows)]
     return [each for each in found if each is not None]
@@ -27,13 +27,13 @@ def compare(rows: Table) -> list[Finding]:
 
 def mean_mse(rows: Table, **case: str) -> float:
     """Mean squared error over replicates, NaN if there is none."""
-    values = selected(rows, **case)["mse"] if rows else ()
+    values = select_rows(rows, **case)["mse"] if rows else ()
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def _reported(rows: Table, method: str) -> Finding | None:
+def _compare_with_paper(rows: Table, method: str) -> Finding | None:
     """Compare with a number of the paper: at most that of Local EGOP, within a fifth of the other."""
-    own = selected(rows, method=method)
+    own = select_rows(rows, method=method)
     if not len(own["mse"]):
         return None
     mean, error = mean_and_error(own["mse"])
@@ -54,7 +54,7 @@ def _best_of_all(rows: Table, source: str) -> Finding | None:
     """Say in which cases Local EGOP has the least error."""
     wins, lines = [], []
     for split, torsion in product(("random", "blocks"), TORSIONS):
-        own = selected(rows, source=source, split=split, torsion=torsion)
+        own = select_rows(rows, source=source, split=split, torsion=torsion)
         others = {name: mean_mse(own, method=name) for name in PEERS if name in own["method"]}
         ours = mean_mse(own, method="local_egop")
         if len(others) < 2 or np.isnan(ours):
@@ -76,10 +76,10 @@ def _blocks_are_harder(rows: Table) -> Finding | None:
     """Compare the two splits."""
     lines, ratios = [], []
     for source in SOURCES:
-        own = selected(rows, source=source, method="local_egop", torsion="tau1")
+        own = select_rows(rows, source=source, method="local_egop", torsion="tau1")
         random, blocks = (mean_mse(own, split=split) for split in ("random", "blocks"))
         naive = mean_mse(
-            selected(rows, source=source, split="blocks", torsion="tau1"), method="nadaraya_watson"
+            select_rows(rows, source=source, split="blocks", torsion="tau1"), method="nadaraya_watson"
         )
         if not np.isnan(random + blocks + naive):
             ratios.append(naive / blocks)
@@ -99,7 +99,7 @@ def _blocks_are_harder(rows: Table) -> Finding | None:
 
 def _paper_settings(rows: Table) -> Finding | None:
     """Say what the paper's generic settings give, and how many queries its radius leaves alone."""
-    own = selected(rows, method="paper_egop", torsion="tau1", split="random")
+    own = select_rows(rows, method="paper_egop", torsion="tau1", split="random")
     if not len(own["mse"]):
         return None
     lines = [

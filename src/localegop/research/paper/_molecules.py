@@ -42,11 +42,11 @@ def molecule(source: str) -> Molecule:
     ((6000, 50), ['tau1', 'tau2'])
     """
     check_choice("source", source, SOURCES)
-    return _prepared(source, os.environ.get("LOCALEGOP_DATA"))
+    return _prepare(source, os.environ.get("LOCALEGOP_DATA"))
 
 
 @lru_cache(maxsize=2)
-def _prepared(source: str, folder: str | None) -> Molecule:
+def _prepare(source: str, folder: str | None) -> Molecule:
     """Prepare once: parts that run one after the other share the data."""
     if source == "shipped":
         frames = load_malonaldehyde()
@@ -80,7 +80,7 @@ def split_rows(
     data : Molecule
     split : {"random", "blocks"}
         "random" mixes all frames, so that most test frames have neighbors in time among the training rows.
-        "blocks" cuts the trajectory into 20 blocks, sets whole blocks aside and tests there.
+        "blocks" cuts the trajectory into 20 blocks, holds whole blocks out and tests there.
     n_train : int or None
         Training rows; None takes all that are left.
     n_test : int
@@ -99,8 +99,8 @@ def split_rows(
     else:
         blocks = np.array_split(data.in_time, _N_BLOCKS)
         order = rng.permutation(_N_BLOCKS)
-        n_aside = 1 + int(np.argmax(np.cumsum([len(blocks[k]) for k in order]) >= n_test))
-        aside = np.concatenate([blocks[k] for k in order[:n_aside]])
-        test = rng.permutation(aside)[:n_test]
-        rest = rng.permutation(np.concatenate([blocks[k] for k in order[n_aside:]]))
+        n_held_out = 1 + int(np.argmax(np.cumsum([len(blocks[k]) for k in order]) >= n_test))
+        held_out = np.concatenate([blocks[k] for k in order[:n_held_out]])
+        test = rng.permutation(held_out)[:n_test]
+        rest = rng.permutation(np.concatenate([blocks[k] for k in order[n_held_out:]]))
     return (rest if n_train is None else rest[:n_train]), test

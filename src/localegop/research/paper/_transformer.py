@@ -31,7 +31,7 @@ def embedding_weights(
     n_blocks: int = 3,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Train an FT-Transformer and tell how close the rows of X are to a point in its embedding.
+    """Train an FT-Transformer and measure how close the rows of X are to a point in its embedding.
 
     The embedding z of a row is what the last linear layer sees. Features and labels are standardized, the
     optimizer is AdamW with the library's own groups of parameters: its default recipe, but for the learning

@@ -143,8 +143,8 @@ def deviations(table: Table, step: int) -> tuple[float, float]:
 
 
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
-    """Draw one row of panels a method, and the layered picture."""
-    shown = {kind: _some(tables[kind]) for kind in KINDS if kind in tables}
+    """Draw one row of panels per method, and the layered picture."""
+    shown = {kind: _first_rows(tables[kind]) for kind in KINDS if kind in tables}
     columns = max(len(steps_of(table)) for table in shown.values())
     figure, axes = panels(len(shown), columns, width=1.85, height=1.55, sharex=True, sharey=True)
     for row, (kind, table) in zip(axes, shown.items(), strict=True):
@@ -162,7 +162,7 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     return {"annulus": figure, "annulus_layers": _draw_layers(shown, parameters)}
 
 
-def _some(table: Table) -> Table:
+def _first_rows(table: Table) -> Table:
     """Leave out rows: many points on top of each other would look opaque whatever their weight."""
     return {key: column[:_SHOWN] for key, column in table.items()}
 

@@ -11,7 +11,7 @@ from localegop.datasets import make_annulus
 from localegop.research.paper.annulus import data_seed
 from localegop.research.paper.diffusion import diffusion_map
 from localegop.research.paper.drawing import BLACK, VERMILION, Array, panels
-from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, selected
+from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, select_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ _AVERAGED = 8  # nearest samples whose coordinates a point of the grid takes
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Take the sector and the whole annulus."""
+    """Return the sector and the whole annulus."""
     return dict.fromkeys(parameters["angles"], parameters["n_samples"] / 2000)
 
 
@@ -90,7 +90,7 @@ def _polar_grid(angle: float, inner: float, outer: float) -> Array:
 
 def share_of_angle(table: Table, n_bins: int = 40) -> float:
     """Share of the variance of the distance that the angle explains, by bins of equal numbers."""
-    table = selected(table, kind="sample")
+    table = select_rows(table, kind="sample")
     angle, distance = np.arctan2(table["x2"], table["x1"]), table["distance"]
     bins = np.array_split(np.argsort(angle), min(n_bins, len(angle) // 5))
     within = sum(float(distance[rows].var()) * len(rows) for rows in bins) / len(distance)
@@ -104,7 +104,7 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     shown = {part: tables[part] for part in parameters["angles"] if part in tables}
     figure, axes = panels(1, len(shown), width=4.0, height=3.3)
     for axis, table in zip(axes[0], shown.values(), strict=True):
-        samples, grid = selected(table, kind="sample"), selected(table, kind="grid")
+        samples, grid = select_rows(table, kind="sample"), select_rows(table, kind="grid")
         points = axis.scatter(
             samples["x1"], samples["x2"], c=samples["label"], s=3, cmap="viridis", linewidths=0, alpha=0.4
         )
@@ -126,12 +126,12 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     shares = {part: share_of_angle(tables[part]) for part in names if part in tables}
     if "sector" not in shares:
         return []
-    told = ", ".join(f"{share:.1%} {names[part]}" for part, share in shares.items())
+    shown = ", ".join(f"{share:.1%} {names[part]}" for part, share in shares.items())
     return [
         Finding(
             "diffusion maps do not find exactly the structure that the labels have",
             "rings of equal distance are not lines of equal angle",
-            f"share of the variance of the distance that the angle explains: {told}",
+            f"share of the variance of the distance that the angle explains: {shown}",
             "yes" if shares["sector"] < 0.9 else "no",
         )
     ]

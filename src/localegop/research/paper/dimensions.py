@@ -21,8 +21,8 @@ from localegop.research.paper.experiment import (
     Parameters,
     Table,
     Tables,
-    joined,
-    selected,
+    join_tables,
+    select_rows,
     table_of_rows,
 )
 
@@ -78,7 +78,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
 }
 _COLORS = {3: BLUE, 5: GREEN, 9: SKY, 4: VERMILION, 6: ORANGE, 10: PURPLE, 20: BLACK}
-_TELLING = 0.3  # largest standard error of a slope that still tells slopes apart
+_LARGEST_ERROR = 0.3  # largest standard error of a slope that still tells slopes apart
 _TITLES = {
     "field": "field strategy",
     "noisy": "field strategy, noise in labels",
@@ -126,7 +126,7 @@ def slopes(
     least = parameters["settings"][setting]["slope_from"] if slope_from is None else slope_from
     found = {}
     for dimension in parameters["dimensions"]:
-        own = selected(rows, setting=setting, D=dimension)
+        own = select_rows(rows, setting=setting, D=dimension)
         enough = own["n"] >= least * dimension
         straight = {key: column[enough] for key, column in own.items()}
         if len(np.unique(straight["n"])) > 1:
@@ -136,7 +136,7 @@ def slopes(
 
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     """Draw the curves, one panel for each setting."""
-    rows = joined(tables.values())
+    rows = join_tables(tables.values())
     settings = [each for each in parameters["settings"] if each in rows["setting"]]
     figure, axes = panels(1, len(settings), width=4.2, height=5.0)
     for axis, setting in zip(axes[0], settings, strict=True):
@@ -148,7 +148,7 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
 def _draw_setting(axis: Any, rows: Table, setting: str, parameters: Parameters) -> None:
     options, found = parameters["settings"][setting], slopes(rows, setting, parameters)
     for dimension in parameters["dimensions"]:
-        own = selected(rows, setting=setting, D=dimension)
+        own = select_rows(rows, setting=setting, D=dimension)
         if not len(own["n"]):
             continue
         legend = f"{found[dimension][0]:.2f} ± {found[dimension][1]:.2f}" if dimension in found else "-"
@@ -182,12 +182,12 @@ def _draw_setting(axis: Any, rows: Table, setting: str, parameters: Parameters) 
 
 def summary(tables: Tables, parameters: Parameters) -> Table:
     """Slopes and the errors at the largest sample size."""
-    rows = joined(tables.values())
+    rows = join_tables(tables.values())
     lines = []
     for setting in parameters["settings"]:
         for dimension, (value, error) in slopes(rows, setting, parameters).items():
-            own = selected(rows, setting=setting, D=dimension)
-            at_end = selected(own, n=own["n"].max())
+            own = select_rows(rows, setting=setting, D=dimension)
+            at_end = select_rows(own, n=own["n"].max())
             lines.append(
                 {
                     "settings": _TITLES[setting],
@@ -202,7 +202,7 @@ def summary(tables: Tables, parameters: Parameters) -> Table:
 
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Compare slopes among odd and among even dimensions."""
-    rows = joined(tables.values())
+    rows = join_tables(tables.values())
     found = []
     for setting in parameters["settings"]:
         by_dimension = slopes(rows, setting, parameters)
@@ -222,16 +222,16 @@ def _agreement(
     everywhere: dict[int, tuple[float, float]],
     parameters: Parameters,
 ) -> Finding:
-    """Say whether slopes agree, and whether the answer hangs on the range of n they are fitted over."""
+    """Say whether slopes agree, and whether the answer depends on the range of n they are fitted over."""
     slope_from, apart = parameters["settings"][setting]["slope_from"], _pairs_apart(late)
-    words = f"slopes {_listed(late)}: {_verdict(apart)}"
+    words = f"slopes {_list_slopes(late)}: {_verdict(apart)}"
     if slope_from:
         words = (
-            f"for n ≥ {slope_from} D, {words}; over all n, slopes {_listed(everywhere)}: "
+            f"for n ≥ {slope_from} D, {words}; over all n, slopes {_list_slopes(everywhere)}: "
             f"{_verdict(_pairs_apart(everywhere))}"
         )
     agree = [not apart, not _pairs_apart(everywhere)]
-    if max(error for _, error in late.values()) > _TELLING:  # then agreement says nothing
+    if max(error for _, error in late.values()) > _LARGEST_ERROR:  # then agreement says nothing
         words, agree = f"{words}, but the standard errors are too large to tell", [not apart, False]
     return Finding(
         f"the learning rate does not depend on D among {parity} D ({_TITLES[setting]}, "
@@ -259,5 +259,5 @@ def _verdict(apart: list[str]) -> str:
     return f"not so for D = {'; '.join(apart)}" if apart else "all pairs agree within two standard errors"
 
 
-def _listed(slopes: dict[int, tuple[float, float]]) -> str:
+def _list_slopes(slopes: dict[int, tuple[float, float]]) -> str:
     return ", ".join(f"{value:.2f} ± {error:.2f} (D = {D})" for D, (value, error) in slopes.items())

@@ -128,7 +128,7 @@ def table_of_rows(rows: Iterable[Mapping[str, Any]]) -> Table:
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def joined(tables: Iterable[Table]) -> Table:
+def join_tables(tables: Iterable[Table]) -> Table:
     """Tables with the same columns, one below the other; an empty dict if there are none."""
     several: Sequence[Table] = list(tables)
     if not several:
@@ -136,14 +136,14 @@ def joined(tables: Iterable[Table]) -> Table:
     return {key: np.concatenate([table[key] for table in several]) for key in several[0]}
 
 
-def selected(table: Table, **values: Any) -> Table:
+def select_rows(table: Table, **values: Any) -> Table:
     """Rows in which these columns have these values.
 
     Examples
     --------
-    >>> from localegop.research.paper.experiment import selected, table_of_rows
+    >>> from localegop.research.paper.experiment import select_rows, table_of_rows
     >>> table = table_of_rows([{"n": 100, "mse": 0.5}, {"n": 200, "mse": 0.3}])
-    >>> selected(table, n=200)["mse"]
+    >>> select_rows(table, n=200)["mse"]
     array([0.3])
     """
     if not table:

@@ -20,7 +20,14 @@ from localegop.research.paper._malonaldehyde_findings import (
 from localegop.research.paper._molecules import SOURCES, TORSIONS, molecule, split_rows
 from localegop.research.paper.diffusion import diffusion_map
 from localegop.research.paper.drawing import mean_and_error
-from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, joined, table_of_rows
+from localegop.research.paper.experiment import (
+    Finding,
+    Parameters,
+    Table,
+    Tables,
+    join_tables,
+    table_of_rows,
+)
 from localegop.research.peers import make_method
 from localegop.results import Status
 
@@ -213,11 +220,11 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
 
 
 def _errors(tables: Tables) -> Table:
-    return joined(table for table in tables.values() if "mse" in table)
+    return join_tables(table for table in tables.values() if "mse" in table)
 
 
 def summary(tables: Tables, parameters: Parameters) -> Table:
-    """Mean squared errors by method, one column a case."""
+    """Mean squared errors by method, one column per case."""
     rows = _errors(tables)
     columns = [(case["source"], case["split"], case["torsion"]) for case in parameters["cases"]]
     lines = []

@@ -1,4 +1,4 @@
-"""Localizations on a gray image: which pixels speak for a pixel."""
+"""Localizations on a gray image: which pixels count at a pixel."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def image_parameters(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def needs(part: str) -> tuple[str, ...]:
-    """Name what the default image comes with scikit-image."""
+    """Return scikit-image, which the default image comes with."""
     return ("skimage",)
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Return the image, and one part a point."""
+    """Return the image, and one part per point."""
     return {"image": 0.2} | {f"point{k + 1}": 1.0 for k in range(parameters["points"])}
 
 
@@ -138,7 +138,7 @@ def _gray(parameters: Parameters) -> Array:
     """Gray values of the image, not larger than asked for, shape (rows, columns)."""
     path = parameters["image"]
     large = _default_image() if path is None else _user_image(Path(path))
-    gray = _shrunk(large, parameters["longest_side"])
+    gray = _shrink(large, parameters["longest_side"])
     if min(gray.shape) < SMALLEST_SIDE:
         raise Refused(
             f"the image '{path}' is {large.shape[1]} x {large.shape[0]} pixels: "
@@ -149,7 +149,7 @@ def _gray(parameters: Parameters) -> Array:
     return gray
 
 
-def _shrunk(gray: Array, longest_side: int) -> Array:
+def _shrink(gray: Array, longest_side: int) -> Array:
     """Average blocks of pixels until no side is longer."""
     factor = -(-max(gray.shape) // longest_side)
     height, width = (side // factor for side in gray.shape)

@@ -51,14 +51,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "default": _BASE | {"n_samples": 100000, "replicates": 5},
     "full": _BASE | {"n_samples": 100000, "n_iter": 150, "replicates": 20},
 }
-# The profile exp(-x'Mx) is a Gaussian of covariance M^{-1} / 2; the recursion speaks of covariances.
+# The profile exp(-x'Mx) is a Gaussian of covariance M^{-1} / 2; the recursion is written in covariances.
 _HALF = 0.5
 _BURN_IN = 10
-WILD = 0.2  # change a step from which on an oscillation deserves the paper's word
+WILD = 0.2  # change per step from which on we call it an oscillation, as the paper does
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Take samples, several replicates, and the recursion without samples, for each momentum."""
+    """Return samples in several replicates, and the recursion without samples, for each momentum."""
     cost = parameters["n_samples"] * parameters["n_iter"] * parameters["n_subsamples"] / 1.5e8
     samples = {
         f"samples_momentum={beta:g}_rep={rep}": cost
@@ -116,7 +116,7 @@ def eigenvalues_of(table: Table) -> Array:
 
 
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
-    """Draw the eigenvalues, one panel a momentum."""
+    """Draw the eigenvalues, one panel per momentum."""
     figure, axes = panels(1, len(parameters["momenta"]), width=3.8, height=3.5, sharey=True)
     for axis, beta in zip(axes[0], parameters["momenta"], strict=True):
         series = ((f"samples_momentum={beta:g}_rep=0", "-"), (f"exact_momentum={beta:g}", "--"))

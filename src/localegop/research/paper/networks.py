@@ -23,8 +23,8 @@ from localegop.research.paper.experiment import (
     Parameters,
     Table,
     Tables,
-    joined,
-    selected,
+    join_tables,
+    select_rows,
     table_of_rows,
 )
 from localegop.research.peers import make_method
@@ -132,7 +132,7 @@ def _seconds(method: str, n: int, parameters: Parameters) -> float:
 
 
 def needs(part: str) -> tuple[str, ...]:
-    """Networks need torch, xRFM itself."""
+    """Networks need torch; xRFM needs torch and xrfm."""
     method, _ = settings_of(part)
     if method in FAMILIES:
         return ("torch",)
@@ -158,7 +158,7 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
 
 
 def _family(method: str, parameters: Parameters) -> Family:
-    return FAMILIES[method].reduced(**parameters["grids"][method])
+    return FAMILIES[method].restrict(**parameters["grids"][method])
 
 
 def _network_errors(method: str, split: Split, parameters: Parameters, seed: int) -> dict[str, Any]:
@@ -177,13 +177,13 @@ def _network_errors(method: str, split: Split, parameters: Parameters, seed: int
 
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     """Draw networks left and other methods right."""
-    rows = joined(tables.values())
+    rows = join_tables(tables.values())
     figure, axes = panels(1, 2, width=4.4, height=4.4, sharey=True)
     groups: tuple[Any, Any] = (FAMILIES, PEERS)
     for axis, group in zip(axes[0], groups, strict=True):
         dotted = False
         for method in ("local_egop", "paper_egop", *group):
-            own = selected(rows, method=method)
+            own = select_rows(rows, method=method)
             if not len(own["n"]):
                 continue
             color, marker = _STYLES[method]
@@ -214,8 +214,8 @@ def _note(parameters: Parameters) -> str:
     for method in parameters["grids"]:
         family = _family(method, parameters)
         grid = (
-            f"width {_listed(family.widths)}, rate {_listed(family.learning_rates)}, decay "
-            f"{_listed(family.weight_decays)}, batch {_listed(family.batch_sizes)}"
+            f"width {_list_numbers(family.widths)}, rate {_list_numbers(family.learning_rates)}, decay "
+            f"{_list_numbers(family.weight_decays)}, batch {_list_numbers(family.batch_sizes)}"
         )
         sharing.setdefault(grid, []).append(family.label)
     words = [f"{', '.join(labels)}: {grid}" for grid, labels in sharing.items()]
@@ -227,16 +227,16 @@ def _note(parameters: Parameters) -> str:
     )
 
 
-def _listed(values: tuple[float, ...]) -> str:
+def _list_numbers(values: tuple[float, ...]) -> str:
     return "/".join(f"{value:g}" for value in values)
 
 
 def summary(tables: Tables, parameters: Parameters) -> Table:
     """Errors by method and sample size."""
-    rows = joined(tables.values())
+    rows = join_tables(tables.values())
     lines = []
     for method in parameters["methods"]:
-        own = selected(rows, method=method)
+        own = select_rows(rows, method=method)
         if not len(own["n"]):
             continue
         found = curve(own)
@@ -248,8 +248,8 @@ def summary(tables: Tables, parameters: Parameters) -> Table:
 
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Compare with the networks, with one another and with the other methods at the largest n."""
-    rows = joined(tables.values())
-    rows = selected(rows, n=max(parameters["sizes"]))
+    rows = join_tables(tables.values())
+    rows = select_rows(rows, n=max(parameters["sizes"]))
     found = [
         _against_networks(rows, parameters),
         _wide_and_multi_index(rows, parameters),
@@ -260,7 +260,7 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
 
 def _mean(rows: Table, method: str, column: str = "mse") -> float:
     """Geometric mean over replicates, NaN if there is none."""
-    values = selected(rows, method=method)[column]
+    values = select_rows(rows, method=method)[column]
     return float(np.exp(np.mean(np.log(values)))) if len(values) else float("nan")
 
 

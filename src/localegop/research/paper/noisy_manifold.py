@@ -157,7 +157,7 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     slopes = {k: np.column_stack([table[f"{k}_x"], table[f"{k}_y"]]) for k in ("exact", "learned")}
     along = {k: _share_along(slope, normal) for k, slope in slopes.items()}
     error = float(np.mean((heat["learned"] - heat["exact"]) ** 2) / heat["exact"].var())
-    turned = _angles(slopes["exact"], slopes["learned"])
+    deviations = _angles(slopes["exact"], slopes["learned"])
     return [
         Finding(
             "f does not vary along normals",
@@ -170,7 +170,7 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
             "Local EGOP learns such a function",
             "not in this figure",
             f"error {error:.1e} of the variance of f over the whole tube; learned gradients are off by "
-            f"{np.median(turned):.2g} degrees at the median point",
+            f"{np.median(deviations):.2g} degrees at the median point",
             "yes" if error < 0.01 else "no",
         ),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from localegop.research.paper import EXPERIMENTS, load_experiment
-from localegop.research.paper.experiment import Experiment, Finding, Refused, Table, joined
+from localegop.research.paper.experiment import Experiment, Finding, Refused, Table, join_tables
 from localegop.research.paper.runner import Run, Stored, draw, findings, stored_parts, summary
 from localegop.research.paper.store import to_csv
 from localegop.research.runs.files import make_folder
@@ -113,7 +113,7 @@ def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
     paths = []
     for members in alike.values():
         lengths = [len(next(iter(table.values()))) for table in members.values()]
-        text = to_csv({"part": np.repeat(list(members), lengths), **joined(members.values())})
+        text = to_csv({"part": np.repeat(list(members), lengths), **join_tables(members.values())})
         if len(text) <= LARGEST_TABLE:
             make_folder(folder)
             main = len(members) == most and folder / f"{name}.csv" not in paths

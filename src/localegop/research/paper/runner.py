@@ -130,15 +130,15 @@ def execute(
     Result
     """
     check_count("jobs", jobs)
-    tell = say or partial(print, file=sys.stderr)
+    say_line = say or partial(print, file=sys.stderr)
     require_matplotlib()
     make_folder(run.folder)
     costs = load_experiment(run.name).parts(run.parameters)
     stored = Stored({}, {}, {}) if again else stored_parts(run)
     for part, reason in stored.damaged.items():
-        tell(f"{run.name}: stored part {part} is damaged ({reason}) and is computed again")
+        say_line(f"{run.name}: stored part {part} is damaged ({reason}) and is computed again")
     if stored.tables:
-        tell(f"{run.name}: {len(stored.tables)} of {len(costs)} parts are there already")
+        say_line(f"{run.name}: {len(stored.tables)} of {len(costs)} parts are there already")
     refused, to_do = _split_by_needs(run.name, [part for part in costs if part not in stored.tables])
     skipped: list[str] = []
 
@@ -153,11 +153,11 @@ def execute(
         return "not computed"
 
     left = {part: costs[part] for part in to_do}
-    progress = PartsProgress(left, tell, run.name, bar=sys.stderr.isatty())
+    progress = PartsProgress(left, say_line, run.name, bar=sys.stderr.isatty())
     run_parts(_parts(run, to_do, jobs), keep, progress, jobs=jobs if jobs > 1 and len(to_do) > 1 else None)
     skipped, refused = list(dict.fromkeys(skipped)), list(dict.fromkeys(refused))  # each line once
     for line in (*skipped, *refused):
-        tell(line)
+        say_line(line)
     tables = stored_parts(run).tables
     return Result(tables, draw(run, tables), refused, skipped)
 
@@ -197,14 +197,14 @@ def _split_by_needs(name: str, parts: list[str]) -> tuple[list[str], list[str]]:
         lacking.setdefault(missing, []).append(part)
     able = lacking.pop((), [])
     refused = [
-        f"{name}: {_some(several)} left out for want of {' and '.join(missing)}: "
+        f"{name}: {_count_parts(several)} left out for want of {' and '.join(missing)}: "
         "pip install 'localegop[paper]'"
         for missing, several in lacking.items()
     ]
     return refused, able
 
 
-def _some(parts: list[str]) -> str:
+def _count_parts(parts: list[str]) -> str:
     return f"part {parts[0]} is" if len(parts) == 1 else f"{len(parts)} parts ({parts[0]}, ...) are"
 
 

@@ -41,7 +41,7 @@ _HALF = 0.5  # covariance of the profile exp(-u) per inverse metric
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Take data sets, and the recursion without samples."""
+    """Return the data sets, and the recursion without samples."""
     cost = parameters["n_samples"] * parameters["n_iter"] * parameters["n_subsamples"] / 3e8
     return {f"samples_rep={rep}": cost for rep in range(parameters["replicates"])} | {"exact": 2.0}
 
@@ -136,11 +136,11 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     slopes = [late_slopes(table) for part, table in tables.items() if part.startswith("samples")]
     if slopes:
         low, (gradient, tangent, normal), high = np.quantile(slopes, [0.25, 0.5, 0.75], axis=0)
-        told = ", ".join(
+        shown = ", ".join(
             f"{middle:.2f} ({first:.2f} to {last:.2f})"
             for first, middle, last in zip(low, (gradient, tangent, normal), high, strict=True)
         )
-        as_said = (
+        as_expected = (
             abs(gradient - 1.0) < 0.15 and abs(tangent - 0.5) < 0.25 and low[2] > 0.0 and high[2] < 1.0
         )
         lines.append(
@@ -148,9 +148,9 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
                 "samples: the normal eigenvalue decays lightly, toward the rate of the second tangent",
                 "slopes 1 along the gradient, 1/2 for the second tangent; the normal decays lightly and "
                 "approaches 1/2",
-                f"slopes for h below {LATE:g}, median and quartiles over data sets: {told} for gradient, "
+                f"slopes for h below {LATE:g}, median and quartiles over data sets: {shown} for gradient, "
                 "second tangent and normal",
-                "yes" if as_said else "in part" if normal > 0.05 else "no",
+                "yes" if as_expected else "in part" if normal > 0.05 else "no",
             )
         )
     if "exact" in tables:

@@ -53,7 +53,7 @@ class Store:
 
     def save(self, part: str, table: Table, seconds: float) -> None:
         """Write a finished part."""
-        checked = _checked(part, table)
+        checked = _check_table(part, table)
         text = to_csv(checked)
         record = {
             "part": part,
@@ -97,7 +97,7 @@ class Store:
         return self.folder / f"{part}.{ending}"
 
 
-def _checked(part: str, table: Table) -> Table:
+def _check_table(part: str, table: Table) -> Table:
     columns = {key: np.asarray(column) for key, column in table.items()}
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:

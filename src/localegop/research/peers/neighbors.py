@@ -74,7 +74,7 @@ class TunedNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         most = min(_MOST_NEIGHBORS, len(points) - 1)
         search = NearestNeighbors(n_neighbors=most + 1, n_jobs=self.threads).fit(points)
         distance, index = search.kneighbors(points[left_out])
-        distance, index = _without(distance, index, left_out)
+        distance, index = _drop_self(distance, index, left_out)
         for weights in _WEIGHTS:
             weight = np.ones_like(distance)
             if weights == "distance":
@@ -90,7 +90,7 @@ class TunedNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """metric-learn's MLKR, one linear map for all data, then k nearest neighbors there.
 
-    The number of dimensions that the map leads to is chosen on a fifth of the rows set aside.
+    The number of dimensions that the map leads to is chosen on a fifth of the rows, held out.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         train, out = train_test_split(rows, test_size=0.2, random_state=self.random_state)
 
         def error(rank: int) -> float:
-            metric, neighbors = self._fitted(points[train], labels[train], rank)
+            metric, neighbors = self._fit_one(points[train], labels[train], rank)
             values = neighbors.predict(points[out] @ metric.components_.T)
             return float(np.mean((values - labels[out]) ** 2))
 
         rank = min(sorted({min(r, points.shape[1]) for r in (*_RANKS, points.shape[1])}), key=error)
-        self.metric_, self.neighbors_ = self._fitted(points[rows], labels[rows], rank)
+        self.metric_, self.neighbors_ = self._fit_one(points[rows], labels[rows], rank)
         if len(rows) < len(points):
             self.neighbors_ = self._neighbors().fit(points @ self.metric_.components_.T, labels)
         return self
@@ -141,10 +141,10 @@ class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         points = self._scaler.transform(query_rows(self, X))
         return self.neighbors_.predict(points @ self.metric_.components_.T)
 
-    def _fitted(self, points: Array, labels: Array, rank: int) -> tuple[Any, TunedNeighbors]:
+    def _fit_one(self, points: Array, labels: Array, rank: int) -> tuple[Any, TunedNeighbors]:
         kind = require("metric_learn", "bench", "MLKR").MLKR
         scaled = (labels - labels.mean()) / (labels.std() or 1.0)
-        with _keyword_of_today():
+        with _accept_old_keyword():
             metric = kind(rank, init="pca", max_iter=self.max_iter, random_state=self.random_state)
             metric.fit(points, scaled)
         return metric, self._neighbors().fit(points @ metric.components_.T, labels)
@@ -155,7 +155,7 @@ class MetricNeighbors(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
 
-def _without(
+def _drop_self(
     distance: Array, index: NDArray[np.int64], own: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int64]]:
     """Neighbors (m, k) without the point itself, or, where doubles hide it, without the last one."""
@@ -166,7 +166,7 @@ def _without(
 
 
 @contextmanager
-def _keyword_of_today() -> Iterator[None]:
+def _accept_old_keyword() -> Iterator[None]:
     """Let metric-learn 0.7 call scikit-learn 1.8 and later, which renamed ``force_all_finite``."""
     module: Any = import_module("metric_learn._util")
     before = {name: getattr(module, name) for name in ("check_X_y", "check_array")}

@@ -58,7 +58,7 @@ class Family:
         grid = (self.widths, self.learning_rates, self.weight_decays, self.batch_sizes)
         return int(np.prod([len(values) for values in grid]))
 
-    def reduced(self, **grid: Any) -> Family:
+    def restrict(self, **grid: Any) -> Family:
         """Return the family with a smaller grid; lists, as JSON has them, become tuples."""
         changes: dict[str, Any] = {
             key: tuple(values) if isinstance(values, list) else values for key, values in grid.items()
@@ -101,7 +101,7 @@ class Member:
 class TunedNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """The best two-layer network of a family, by its error at validation rows.
 
-    Features and labels are standardized. A fifth of the rows is set aside for early stopping and for the
+    Features and labels are standardized. A fifth of the rows is held out for early stopping and for the
     choice within the grid; every network keeps the parameters of its best epoch.
 
     Parameters
@@ -241,7 +241,7 @@ def _train(
     pairs: list[tuple[float, float]],
     by: TunedNetwork,
 ) -> tuple[list[float], list[int]]:
-    """Train a stack until all its networks stop, leave each at its best epoch, and tell how it went."""
+    """Train a stack until all its networks stop, each at its best epoch; return their errors and epochs."""
     rates, decays = (torch.tensor(column)[:, None] for column in zip(*pairs, strict=True))
     adam = _adam(torch, stack.parameters, rates, decays)
     shuffle = torch.Generator().manual_seed(by.random_state + 1)

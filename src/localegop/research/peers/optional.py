@@ -25,7 +25,7 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[Any]:
-    """Lend PyTorch with this many threads; the number from before returns at the end."""
+    """Provide PyTorch with this many threads; the earlier number is restored at the end."""
     torch = require("torch", "paper", "a neural network")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)

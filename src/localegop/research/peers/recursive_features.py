@@ -1,4 +1,4 @@
-"""xRFM, recursive feature machines, tuned on rows set aside. Needs torch and xrfm, imported when used."""
+"""xRFM, recursive feature machines, tuned on held-out rows. Needs torch and xrfm, imported when used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 class TunedRecursiveFeatureMachine(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """xRFM with bandwidth, ridge and standardization by validation error.
 
-    xRFM needs validation rows also to stop: a fifth of the rows, at random, is set aside for it.
+    xRFM needs validation rows also to stop: a fifth of the rows, at random, is held out for it.
 
     Parameters
     ----------
@@ -59,15 +59,20 @@ class TunedRecursiveFeatureMachine(RegressorMixin, BaseEstimator):  # type: igno
         self._mean, self._spread = float(labels.mean()), float(labels.std()) or 1.0
         labels = (labels - self._mean) / self._spread
         rows = some_rows(len(points), self.tuning_rows, self.random_state)
-        with _own_random_numbers():
+        with _keep_random_state():
             trials = [
-                (self._fitted(points[rows] / scale, labels[rows], bandwidth, ridge)[1], i, bandwidth, ridge)
+                (
+                    self._fit_one(points[rows] / scale, labels[rows], bandwidth, ridge)[1],
+                    i,
+                    bandwidth,
+                    ridge,
+                )
                 for i, scale in enumerate(scales(points))
                 for bandwidth, ridge in product((2.0, 10.0, 50.0), (1e-6, 1e-4, 1e-2))
             ]
             _, best, self.bandwidth_, self.ridge_ = min(trials)
             self.scale_ = scales(points)[best]
-            self._model, _ = self._fitted(points / self.scale_, labels, self.bandwidth_, self.ridge_)
+            self._model, _ = self._fit_one(points / self.scale_, labels, self.bandwidth_, self.ridge_)
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -77,8 +82,8 @@ class TunedRecursiveFeatureMachine(RegressorMixin, BaseEstimator):  # type: igno
         with torch_threads(useful_threads(len(points), self.threads)):
             return self._mean + self._spread * _values(self._model, points)
 
-    def _fitted(self, X: Array, y: Array, bandwidth: float, ridge: float) -> tuple[Any, float]:
-        """Return a model, and its error at the rows set aside."""
+    def _fit_one(self, X: Array, y: Array, bandwidth: float, ridge: float) -> tuple[Any, float]:
+        """Return a model, and its error at the held-out rows."""
         split = train_test_split(X, y, test_size=0.2, random_state=self.random_state)
         X_train, X_validation, y_train, y_validation = (np.asarray(part, np.float32) for part in split)
         settings = {
@@ -108,7 +113,7 @@ def _values(model: Any, points: NDArray[np.floating[Any]]) -> Array:
 
 
 @contextmanager
-def _own_random_numbers() -> Iterator[None]:
+def _keep_random_state() -> Iterator[None]:
     """Keep the random numbers of others as they are: xRFM seeds all generators there are."""
     torch = require("torch", "paper", "xRFM")
     python, pytorch = random.getstate(), torch.get_rng_state()

@@ -61,13 +61,13 @@ def _local_egop(**options: Any) -> Callable[[int, int, int], Any]:
     return lambda rows, seed, threads: LocalEGOPRegressor(**options, random_state=seed, n_jobs=threads)
 
 
-def _tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int, int], Any]:
+def _make_tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int, int], Any]:
     return lambda rows, seed, threads: kind(
         *arguments, tuning_rows=rows, random_state=seed, threads=threads
     )
 
 
-_NETWORK = FAMILIES["relu"].reduced(
+_NETWORK = FAMILIES["relu"].restrict(
     widths=(512,), weight_decays=(0.0, 1e-4), batch_sizes=(64,), patience=50
 )
 
@@ -96,10 +96,13 @@ OURS = {
 
 PEERS = {
     "neighbors": Method(
-        "k nearest neighbors", "k, weights and standardization, leave-one-out", _tuned(TunedNeighbors)
+        "k nearest neighbors", "k, weights and standardization, leave-one-out", _make_tuned(TunedNeighbors)
     ),
     "nadaraya_watson": Method(
-        "Nadaraya-Watson", "one Gaussian bandwidth, leave-one-out", _tuned(NadarayaWatson), largest_n=20_000
+        "Nadaraya-Watson",
+        "one Gaussian bandwidth, leave-one-out",
+        _make_tuned(NadarayaWatson),
+        largest_n=20_000,
     ),
     "local_linear": Method(
         "local linear, isotropic",
@@ -117,7 +120,7 @@ PEERS = {
     "mlkr": Method(
         "MLKR + k-NN",
         "dimension of the map on a fifth set aside, at most 100 steps, then k as for k-NN",
-        _tuned(MetricNeighbors),
+        _make_tuned(MetricNeighbors),
         module="metric_learn",
         extra="bench",
         largest_n=1000,
@@ -125,44 +128,44 @@ PEERS = {
     "kernel_ridge": Method(
         "kernel ridge, Gaussian",
         "length and ridge, leave-one-out",
-        _tuned(TunedKernelRidge, "rbf"),
+        _make_tuned(TunedKernelRidge, "rbf"),
         largest_n=12_000,
     ),
     "kernel_ridge_laplace": Method(
         "kernel ridge, Laplace",
         "length and ridge, leave-one-out",
-        _tuned(TunedKernelRidge, "laplace"),
+        _make_tuned(TunedKernelRidge, "laplace"),
         largest_n=12_000,
     ),
     "gaussian_process": Method(
         "Gaussian process, ARD",
         "a length per feature, noise and scale, marginal likelihood, two starts",
-        _tuned(ArdGaussianProcess),
+        _make_tuned(ArdGaussianProcess),
         largest_n=1000,
         intervals=True,
     ),
     "forest": Method(
         "random forest",
         "features per split and leaf size, out-of-bag, 500 trees",
-        _tuned(TunedForest),
+        _make_tuned(TunedForest),
         largest_n=20_000,
     ),
     "boosting": Method(
         "gradient boosting",
         "rate, leaves and leaf size on a fifth set aside, early stopping",
-        _tuned(TunedBoosting),
+        _make_tuned(TunedBoosting),
     ),
     "lightgbm": Method(
         "LightGBM",
         "leaves and leaf size on a fifth set aside, early stopping, then all rows",
-        _tuned(TunedLightGBM),
+        _make_tuned(TunedLightGBM),
         module="lightgbm",
         extra="bench",
     ),
     "xrfm": Method(
         "xRFM",
         "bandwidth, ridge and iteration on a fifth set aside",
-        _tuned(TunedRecursiveFeatureMachine),
+        _make_tuned(TunedRecursiveFeatureMachine),
         module="xrfm",
         extra="paper",
         largest_n=20_000,

@@ -1,4 +1,4 @@
-"""Trees to compare with: a forest by its out-of-bag error, boosting on rows set aside."""
+"""Trees to compare with: a forest by its out-of-bag error, boosting on held-out rows."""
 
 from __future__ import annotations
 
@@ -158,10 +158,10 @@ class TunedLightGBM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         grid = [
             {"num_leaves": leaves, "min_data_in_leaf": least} for leaves, least in product((7, 31), (5, 20))
         ]
-        best = min(grid, key=lambda each: self._stopped(points[rows], labels[rows], each)[0])
-        trees = self._stopped(points, labels, best)[1]
+        best = min(grid, key=lambda each: self._train_until_stopped(points[rows], labels[rows], each)[0])
+        trees = self._train_until_stopped(points, labels, best)[1]
         data = require("lightgbm", "bench", "LightGBM").Dataset(points, labels)
-        self.model_ = self._trained(data, len(points), trees, best)
+        self.model_ = self._train(data, len(points), trees, best)
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -169,13 +169,13 @@ class TunedLightGBM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return np.asarray(self.model_.predict(query_rows(self, X)), dtype=np.float64)
 
-    def _stopped(self, X: Array, y: Array, settings: dict[str, Any]) -> tuple[float, int]:
-        """Least error at the rows set aside, and the number of trees that had it."""
+    def _train_until_stopped(self, X: Array, y: Array, settings: dict[str, Any]) -> tuple[float, int]:
+        """Least error at the held-out rows, and the number of trees that had it."""
         lightgbm = require("lightgbm", "bench", "LightGBM")
         split = train_test_split(X, y, test_size=0.2, random_state=self.random_state)
         X_train, X_out, y_train, y_out = split
         data = lightgbm.Dataset(X_train, y_train)
-        model = self._trained(
+        model = self._train(
             data,
             len(X),
             self.max_iter,
@@ -185,9 +185,7 @@ class TunedLightGBM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         return float(model.best_score["valid_0"]["l2"]), max(1, int(model.best_iteration))
 
-    def _trained(
-        self, data: Any, n_rows: int, trees: int, settings: dict[str, Any], **stopping: Any
-    ) -> Any:
+    def _train(self, data: Any, n_rows: int, trees: int, settings: dict[str, Any], **stopping: Any) -> Any:
         fixed = {
             "objective": "regression",
             "learning_rate": 0.05,

@@ -48,12 +48,12 @@ class PartsProgress:
             self._ticker.join()
         self._bar.__exit__(kind, error, trace)
 
-    def started(self, part: str) -> None:
+    def begin_part(self, part: str) -> None:
         """Say that a part begins."""
         self._progress.title = part
         self._progress.advance(0.0)
 
-    def finished(self, part: str, text: str) -> None:
+    def end_part(self, part: str, text: str) -> None:
         """Say that a part has ended, and in a few words how."""
         self.n_done += 1
         self._done += self.costs[part]

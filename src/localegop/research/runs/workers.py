@@ -77,13 +77,13 @@ def run_parts(
         Seconds that a process may take.
     """
     outcomes = (
-        _one_by_one(parts, progress.started)
+        _one_by_one(parts, progress.begin_part)
         if jobs is None
-        else side_by_side(parts, jobs, progress.started, time_limit)
+        else side_by_side(parts, jobs, progress.begin_part, time_limit)
     )
     with progress, closing(outcomes):
         for outcome in outcomes:
-            progress.finished(outcome.name, keep(outcome))
+            progress.end_part(outcome.name, keep(outcome))
 
 
 def _one_by_one(parts: Sequence[Part], started: Callable[[str], None]) -> Generator[Outcome, None, None]:

@@ -1,7 +1,7 @@
 """The theory of Local EGOP Learning, made executable.
 
-The continuum recursion with exact gradients (`oracle_recursion`), the quantities that the theorems speak
-of, and problems with exact derivatives on which to run them.
+The continuum recursion with exact gradients (`oracle_recursion`), the quantities in the
+theorems, and problems with exact derivatives on which to run them.
 ``python -m localegop.research.theory.report`` checks every claim and writes the page that puts
 claim and measured number side by side.
 """

@@ -1,4 +1,4 @@
-"""The geometry of functions of the nearest point: gradients, and the directions the theorems speak of."""
+"""The geometry of functions of the nearest point: gradients, and the directions in the theorems."""
 
 from __future__ import annotations
 

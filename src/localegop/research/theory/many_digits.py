@@ -1,8 +1,8 @@
 """The sphere's recursion in sixty digits, and once more with matrices formed in double precision.
 
 Around the sphere the EGOP's entry in the normal direction is of the size of h, at h = 1e-20 below the
-rounding of the other entries. Whether that direction contracts is a question one must not leave to double
-precision: here is an independent implementation with decimal numbers. The same recursion with L formed as a
+rounding of the other entries. Double precision cannot answer whether that direction contracts: here is an
+independent implementation with decimal numbers. The same recursion with L formed as a
 matrix of doubles shows what rounding makes of it.
 """
 

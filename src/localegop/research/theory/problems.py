@@ -30,7 +30,7 @@ _N_WAVES = 3
 
 @dataclass(frozen=True, eq=False)
 class WavySurface(Surface):
-    """A random smooth surface in R^D: the graph of sums of plane waves over R^2, turned at random.
+    """A random smooth surface in R^D: the graph of sums of plane waves over R^2, rotated at random.
 
     For D >= 4 its second fundamental form is generic, so that the Hessian of a function of the nearest
     point has the largest rank possible, min(4, D).

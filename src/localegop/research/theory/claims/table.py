@@ -27,7 +27,7 @@ class Claim:
     measured : str
         The numbers found.
     holds : bool
-        Whether they bear the claim out.
+        Whether they confirm the claim.
     note : str
         Why, where the answer is no, or what was corrected.
     """
