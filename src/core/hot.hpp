@@ -60,7 +60,8 @@ struct HotLoops {
     void (*solve)(const double* factor, std::size_t size, double* x);
 };
 
-// The fastest set this processor can run.
+// The fastest copy that this processor can run, or the one that the environment variable LOCALEGOP_ISA names;
+// throws if it names none that can run.
 const HotLoops& hot_loops();
 
 }  // namespace localegop

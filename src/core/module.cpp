@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "dispatch.hpp"
 #include "hot.hpp"
 #include "kriging.hpp"
 #include "nearest.hpp"
@@ -278,6 +279,13 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<dou
                           out_scales.array(), sizes.array());
 }
 
+// Names of those that this processor can run, slowest first.
+nb::tuple instruction_sets() {
+    nb::list names;
+    for (const HotLoops* loops : runnable_hot_loops()) names.append(loops->name);
+    return nb::tuple(names);
+}
+
 // Fills out (centers x wanted) with numbers of the nearest points, in rising order.
 void nearest_points(const Points& points, In<double, 2> centers, Filled<std::int32_t, 2> out,
                     int threads) {
@@ -298,6 +306,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // globals alive at exit are no leak
     m.doc() = "Compiled core of localegop.";
     m.attr("instruction_set") = hot_loops().name;
+    m.attr("instruction_sets") = instruction_sets();
     nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
         .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
                  return std::make_shared<Points>(make_points(rows, labels, share));

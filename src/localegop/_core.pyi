@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-instruction_set: str
+instruction_set: str  # in use: the fastest, or what the environment variable LOCALEGOP_ISA names
+instruction_sets: tuple[str, ...]  # that this processor can run, slowest first
 
 class Points:
     def __init__(self, rows: Array, labels: Array, share: Array) -> None: ...

@@ -1,5 +1,10 @@
 """The compiled core against the reference, center by center."""
 
+import io
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -210,3 +215,70 @@ def test_all_points_are_nearest_if_all_are_wanted():
         _core.nearest(
             _core.Points(X, X[:, :1].copy(), np.ones(50)), X[:3].copy(), np.empty((3, 51), np.int32), 1
         )
+
+
+def under(instruction_set, script, stdin=b""):
+    """Run a script in a process of its own whose core uses this instruction set."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"LOCALEGOP_ISA": instruction_set},
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
+
+
+FITS = """
+import io, sys
+import numpy as np
+from localegop import _core
+given = np.load(io.BytesIO(sys.stdin.buffer.read()))
+X, y, queries, metrics = (given[name] for name in ("X", "y", "queries", "metrics"))
+points = _core.Points(X, y[:, None], np.ones(len(X)))
+results = {"instruction_set": np.array(_core.instruction_set)}
+for kernel in range(6):
+    rule = _core.Rule(kernel, 1e-16, 1e-16, None)
+    around = points, rule, queries, metrics, None, None
+    fits = _core.localize(
+        *around, None, np.full((len(queries), 1), 45.0), None, False, None, 1, [0], [1e-6], True, True, 1
+    )
+    for name, array in zip(("scale", "size", "value", "gradient", "variance"), fits[1:], strict=True):
+        results[f"{name} {kernel}"] = array
+out = io.BytesIO()
+np.savez(out, **results)
+sys.stdout.buffer.write(out.getvalue())
+"""
+
+
+@pytest.mark.parametrize("instruction_set", _core.instruction_sets)
+def test_every_instruction_set_equals_the_reference(instruction_set):
+    X, y, queries, metrics = problem(5)
+    given = io.BytesIO()
+    np.savez(given, X=X, y=y, queries=queries, metrics=metrics)
+    done = under(instruction_set, FITS, given.getvalue())
+    assert done.returncode == 0, done.stderr.decode()
+    found = np.load(io.BytesIO(done.stdout))
+    assert found["instruction_set"] == instruction_set
+    for kernel, name in enumerate(NAMES):
+        for i, query in enumerate(queries):
+            u = squared_distances(X, query, metrics[i])
+            scale = scale_for_effective_size(u, 45.0, KERNELS[name])
+            value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[name], RIDGE)
+            assert found[f"size {kernel}"][i] == pytest.approx(45.0, rel=1e-9)
+            assert found[f"value {kernel}"][i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
+            assert found[f"gradient {kernel}"][i].ravel() == pytest.approx(gradient, rel=1e-8, abs=1e-9)
+
+
+def test_the_fastest_instruction_set_is_used_unless_another_is_asked_for():
+    default = under("", "from localegop import _core; print(_core.instruction_set, _core.instruction_sets)")
+    assert default.stdout.decode().split(maxsplit=1)[0] == _core.instruction_sets[-1]
+    assert _core.instruction_sets[0] == "baseline"
+
+
+def test_an_instruction_set_that_cannot_run_is_an_import_error_that_says_what_can():
+    done = under("sse9", "import localegop._core")
+    error = done.stderr.decode()
+    assert done.returncode != 0
+    assert "ImportError" in error
+    assert "LOCALEGOP_ISA is 'sse9'" in error
+    assert f"this processor can run: {', '.join(_core.instruction_sets)}." in error
