@@ -142,25 +142,22 @@ void squared_norms(const double* columns, size_t stride, size_t count, const dou
     }
 }
 
-inline __attribute__((always_inline)) Vec profile(KernelId kernel, Vec u) {
-    const Vec zero = Vec{}, inside = (u < 1.0) ? 1.0 - u : zero;
-    switch (kernel) {
-        case KernelId::gaussian: return exp_negative((u > zero) ? -u : zero);
-        case KernelId::epanechnikov: return inside;
-        case KernelId::biweight: return inside * inside;
-        case KernelId::triweight: return inside * inside * inside;
-        case KernelId::laplace: return exp_negative(-square_root((u > zero) ? u : zero));
-        case KernelId::student: return 1.0 / ((1.0 + u) * (1.0 + u));
-        case KernelId::custom: break;
-    }
-    return zero;
-}
+inline __attribute__((always_inline)) Vec positive(Vec u) { return u > 0.0 ? u : Vec{}; }
+inline __attribute__((always_inline)) Vec inside(Vec u) { return u < 1.0 ? 1.0 - u : Vec{}; }
 
-template <KernelId kernel>
+// One struct a kernel of the table, gaussian_kernel and so on.
+#define LOCALEGOP_KERNEL_STRUCT(name, expression, support, decay_)                                     \
+    struct name##_kernel {                                                                             \
+        static constexpr double decay = decay_;                                                        \
+        static inline __attribute__((always_inline)) Vec profile(Vec u) { return expression; }         \
+    };
+LOCALEGOP_KERNELS(LOCALEGOP_KERNEL_STRUCT)
+
+template <class Kernel>
 void fill_weights(const double* squared, const double* share, size_t count, double scale, double shift,
                   double* weights) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
-        Vec w = profile(kernel, load(squared + k) * scale - shift);
+        Vec w = Kernel::profile(load(squared + k) * scale - shift);
         if (share) w *= load(share + k);
         store(weights + k, w);
     }
@@ -168,30 +165,21 @@ void fill_weights(const double* squared, const double* share, size_t count, doub
 
 void weights(KernelId kernel, const double* squared, const double* share, size_t count, double scale,
              double shift, double* out) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name: return fill_weights<name##_kernel>(squared, share, count, scale, shift, out);
     switch (kernel) {
-        case KernelId::gaussian:
-            return fill_weights<KernelId::gaussian>(squared, share, count, scale, shift, out);
-        case KernelId::epanechnikov:
-            return fill_weights<KernelId::epanechnikov>(squared, share, count, scale, shift, out);
-        case KernelId::biweight:
-            return fill_weights<KernelId::biweight>(squared, share, count, scale, shift, out);
-        case KernelId::triweight:
-            return fill_weights<KernelId::triweight>(squared, share, count, scale, shift, out);
-        case KernelId::laplace:
-            return fill_weights<KernelId::laplace>(squared, share, count, scale, shift, out);
-        case KernelId::student:
-            return fill_weights<KernelId::student>(squared, share, count, scale, shift, out);
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
     }
+#undef LOCALEGOP_CASE
 }
 
-template <KernelId kernel>
+template <class Kernel>
 void fill_roots(const double* squared, const double* share, size_t count, double shift, double* roots) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) - shift;
-        // The root of a Gaussian is a Gaussian of half the distance: no square root needed.
-        const Vec root = kernel == KernelId::gaussian ? profile(kernel, 0.5 * u)
-                                                      : square_root(profile(kernel, u));
+        // The root of exp(-c u) is exp(-c u / 2): no square root needed.
+        const Vec root = Kernel::decay > 0.0 ? Kernel::profile(0.5 * u) : square_root(Kernel::profile(u));
         store(roots + k, root * load(share + k));
     }
     for (size_t k = count; k < padded(count); ++k) roots[k] = 0.0;
@@ -199,21 +187,13 @@ void fill_roots(const double* squared, const double* share, size_t count, double
 
 void root_weights(KernelId kernel, const double* squared, const double* share, size_t count,
                   double shift, double* roots) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name: return fill_roots<name##_kernel>(squared, share, count, shift, roots);
     switch (kernel) {
-        case KernelId::gaussian:
-            return fill_roots<KernelId::gaussian>(squared, share, count, shift, roots);
-        case KernelId::epanechnikov:
-            return fill_roots<KernelId::epanechnikov>(squared, share, count, shift, roots);
-        case KernelId::biweight:
-            return fill_roots<KernelId::biweight>(squared, share, count, shift, roots);
-        case KernelId::triweight:
-            return fill_roots<KernelId::triweight>(squared, share, count, shift, roots);
-        case KernelId::laplace:
-            return fill_roots<KernelId::laplace>(squared, share, count, shift, roots);
-        case KernelId::student:
-            return fill_roots<KernelId::student>(squared, share, count, shift, roots);
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
     }
+#undef LOCALEGOP_CASE
 }
 
 double minimum(const double* values, size_t count) {
@@ -292,11 +272,13 @@ void weighted_sums(const double* columns, size_t stride, const double* roots, si
     for (; a < rows; ++a) sum_rows<1>(columns + a * stride, stride, roots, full, sums + a);
 }
 
-KernelSums gaussian_sums(const double* squared, const double* share, size_t count, double scale) {
+// The slope of exp(-c scale u) in log scale is -c scale u times itself.
+template <class Kernel>
+KernelSums sums_of(const double* squared, const double* share, size_t count, double scale) {
     Vec first{}, second{}, first_slope{}, second_slope{};
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) * scale;
-        const Vec k1 = exp_negative(-u);
+        const Vec k1 = Kernel::profile(u);
         const Vec w = share ? k1 * load(share + k) : k1;
         const Vec w2 = w * k1;
         first += w;
@@ -304,7 +286,20 @@ KernelSums gaussian_sums(const double* squared, const double* share, size_t coun
         first_slope -= u * w;
         second_slope -= u * w2;
     }
-    return {total(first), total(second), total(first_slope), 2.0 * total(second_slope)};
+    return {total(first), total(second), Kernel::decay * total(first_slope),
+            2.0 * Kernel::decay * total(second_slope)};
+}
+
+KernelSums decaying_sums(KernelId kernel, const double* squared, const double* share, size_t count,
+                         double scale) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name: return sums_of<name##_kernel>(squared, share, count, scale);
+    switch (kernel) {
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
+        case KernelId::custom: break;
+    }
+#undef LOCALEGOP_CASE
+    return {};
 }
 
 // Dot products of kA rows with kB rows over all points, added to the lower triangle.
@@ -431,7 +426,7 @@ void solve(const double* factor, size_t size, double* x) {
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
 const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
     LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    squared_distances, centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky,
+    squared_distances, centered, weighted_sums, sum_of_squares, decaying_sums, gram, cholesky,
     solve};
 
 }  // namespace localegop

@@ -6,13 +6,13 @@
 
 #include <cstddef>
 
+#include "kernels.hpp"
+
 namespace localegop {
 
 constexpr std::size_t kLane = 8;  // padding that suits every instruction set used
 
 inline std::size_t padded(std::size_t count) { return (count + kLane - 1) / kLane * kLane; }
-
-enum class KernelId : int { gaussian, epanechnikov, biweight, triweight, laplace, student, custom };
 
 // Sums over points that the search for a scale needs: of w, w^2, and of their derivatives in log scale.
 struct KernelSums {
@@ -47,9 +47,9 @@ struct HotLoops {
     void (*weighted_sums)(const double* columns, std::size_t stride, const double* roots,
                           std::size_t count, std::size_t rows, double* sums);
     double (*sum_of_squares)(const double* roots, std::size_t count);
-    // Sums for the Gaussian with weights share * exp(-scale * squared).
-    KernelSums (*gaussian_sums)(const double* squared, const double* share, std::size_t count,
-                                double scale);
+    // Sums for a kernel with a decay, with weights share * kernel(scale * squared).
+    KernelSums (*decaying_sums)(KernelId kernel, const double* squared, const double* share,
+                                std::size_t count, double scale);
     // gram[a * rows + b] += sum_k columns[a][k] * columns[b][k] for b <= a.
     void (*gram)(const double* columns, std::size_t stride, std::size_t count, std::size_t rows,
                  double* gram);

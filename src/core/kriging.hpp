@@ -190,9 +190,9 @@ struct KrigingPlan {
 
 class KrigingWorker {
   public:
-    KrigingWorker(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+    KrigingWorker(const Points& points, const KernelSpec& kernel, const Batch& batch, const KrigingPlan& plan,
                   const BatchResult& out)
-        : points_(points), batch_(batch), plan_(plan), out_(out), hood_(points, rule),
+        : points_(points), batch_(batch), plan_(plan), out_(out), hood_(points, kernel),
           kriging_(points, plan.most) {}
 
     void operator()(std::size_t i) {
@@ -222,9 +222,9 @@ class KrigingWorker {
 };
 
 template <class Interrupted>
-bool krige(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+bool krige(const Points& points, const KernelSpec& kernel, const Batch& batch, const KrigingPlan& plan,
            const BatchResult& out, int threads, Interrupted interrupted) {
-    const auto make = [&] { return KrigingWorker(points, rule, batch, plan, out); };
+    const auto make = [&] { return KrigingWorker(points, kernel, batch, plan, out); };
     return parallel_for(batch.count, threads, make, interrupted);
 }
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,22 +77,64 @@ Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> share
     return p;
 }
 
-Rule make_rule(int kernel, double cutoff, double tolerance, nb::object profile) {
-    Rule rule;
-    rule.kernel = static_cast<KernelId>(kernel);
-    rule.cutoff = cutoff;
-    rule.tolerance = tolerance;
-    if (rule.kernel == KernelId::custom) {
-        rule.profile = [profile](const double* u, double* w, std::size_t count) {
-            nb::gil_scoped_acquire acquire;
-            nb::object result = profile(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(
-                u, {count}, nb::handle()).cast(nb::rv_policy::copy));
-            const auto weights = nb::cast<In<double, 1>>(result);
-            require(weights.shape(0) == count, "the kernel must return one weight per distance");
-            std::copy(weights.data(), weights.data() + count, w);
-        };
+KernelId kernel_named(const std::string& name) {
+    for (std::size_t k = 0; k < kKernelCount; ++k)
+        if (name == kKernels[k].name) return static_cast<KernelId>(k);
+    throw nb::value_error(("there is no kernel named '" + name + "'").c_str());
+}
+
+// (name, support, whether shift invariant) of every kernel of the table.
+nb::tuple kernel_table() {
+    nb::list table;
+    for (const KernelTraits& kernel : kKernels)
+        table.append(nb::make_tuple(kernel.name, kernel.support, kernel.decay > 0.0));
+    return nb::tuple(table);
+}
+
+Out kernel_profile(const std::string& name, In<double, 1> squared) {
+    const std::size_t count = squared.shape(0);
+    std::vector<double> u(padded(count)), weights(padded(count));
+    std::copy(squared.data(), squared.data() + count, u.begin());
+    hot_loops().weights(kernel_named(name), u.data(), nullptr, count, 1.0, 0.0, weights.data());
+    Fresh out({count});
+    std::copy(weights.begin(), weights.begin() + count, out.data);
+    return out.array();
+}
+
+KernelSpec named_kernel(const std::string& name, double cutoff, double tolerance) {
+    KernelSpec kernel;
+    kernel.id = kernel_named(name);
+    kernel.support = kKernels[static_cast<std::size_t>(kernel.id)].support;
+    kernel.decay = kKernels[static_cast<std::size_t>(kernel.id)].decay;
+    kernel.cutoff = cutoff;
+    kernel.tolerance = tolerance;
+    return kernel;
+}
+
+KernelSpec custom_kernel(nb::callable profile, double support, bool shift_invariant, double cutoff,
+                         double tolerance) {
+    KernelSpec kernel;
+    kernel.id = KernelId::custom;
+    kernel.support = support;
+    kernel.cutoff = cutoff;
+    kernel.tolerance = tolerance;
+    kernel.profile = [profile](const double* u, double* w, std::size_t count) {
+        nb::gil_scoped_acquire acquire;
+        nb::object result = profile(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(
+            u, {count}, nb::handle()).cast(nb::rv_policy::copy));
+        const auto weights = nb::cast<In<double, 1>>(result);
+        require(weights.shape(0) == count, "the kernel must return one weight per distance");
+        std::copy(weights.data(), weights.data() + count, w);
+    };
+    if (shift_invariant) {
+        const double u[2] = {0.0, 1.0};
+        double w[2];
+        kernel.profile(u, w, 2);
+        kernel.decay = std::log(w[0] / w[1]);
+        require(kernel.decay > 0.0 && std::isfinite(kernel.decay),
+                "a shift invariant kernel must fall from squared distance 0 to 1, but not to zero");
     }
-    return rule;
+    return kernel;
 }
 
 // Weights of the neighbors of a batch of centers, and averages with them.
@@ -169,7 +212,7 @@ Batch make_batch(const Points& points, In<double, 2> centers, In<double, 3> metr
     return batch;
 }
 
-nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
                          In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                          std::optional<In<std::int32_t, 1>> indices,
                          std::optional<In<std::int64_t, 1>> left_out,
@@ -183,7 +226,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     require(!targets || targets->shape(0) == count, "targets must match the centers");
     require(!scales || scales->shape(0) == count, "scales must match the centers");
     require(!targets || !scales || targets->shape(1) == scales->shape(1), "targets and scales differ");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
     for (std::size_t b : bends) require(b <= dim, "there cannot be more bends than dimensions");
     const std::size_t sizes = targets ? targets->shape(1) : scales->shape(1);
     batch.sizes = sizes;
@@ -206,13 +249,13 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     const BatchResult result{out_scales.data, effective.data, values.data,
                              gradients ? slopes.data : nullptr, variances ? factors.data : nullptr};
     without_gil([&] {
-        return localize(*points, rule, batch, result, hoods->kept, threads, signal_arrived);
+        return localize(*points, kernel, batch, result, hoods->kept, threads, signal_arrived);
     });
     return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
                           effective.array(), values.array(), slopes.array(), factors.array());
 }
 
-nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+nb::tuple krige_batch(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
                       In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                       std::optional<In<std::int32_t, 1>> indices,
                       std::optional<In<std::int64_t, 1>> left_out, In<double, 1> targets,
@@ -226,7 +269,7 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
     require(lengths.size() == ridges.size() && lengths.size() == trends.size() &&
                 lengths.size() == rough.size(),
             "there must be as many ridges, trends and kinds as lengths");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
     batch.targets = targets.data();
     const std::size_t fits = lengths.size();
     Fresh scales({count}), effective({count}), values({count, fits, outputs}),
@@ -234,12 +277,12 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
     const BatchResult result{scales.data, effective.data, values.data, gradients ? slopes.data : nullptr,
                              variances ? factors.data : nullptr};
     const KrigingPlan plan{most, lengths, ridges, trends, rough};
-    without_gil([&] { return krige(*points, rule, batch, plan, result, threads, signal_arrived); });
+    without_gil([&] { return krige(*points, kernel, batch, plan, result, threads, signal_arrived); });
     return nb::make_tuple(scales.array(), effective.array(), values.array(), slopes.array(),
                           factors.array());
 }
 
-nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> queries,
+nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> queries,
                         In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                         std::optional<In<std::int32_t, 1>> indices,
                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
@@ -254,13 +297,13 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<dou
     require(!targets || targets->shape(0) == count, "targets must match the queries");
     require(!scales || scales->shape(0) == count, "scales must match the queries");
     require(seeds.shape(0) == count, "seeds must match the queries");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
     const SampledStep step{subsamples, static_cast<Weighting>(weighting), ridge};
     Fresh out_scales({count}), sizes({count}), errors({count}), values({count, outputs}),
         gradients({count, outputs, dim}), agops({count, dim, dim});
     without_gil([&] {
         const auto make = [&] {
-            return [&, worker = SampledQuery(*points, rule, step)](std::size_t i) mutable {
+            return [&, worker = SampledQuery(*points, kernel, step)](std::size_t i) mutable {
                 const std::int32_t* list = start ? indices->data() + start->data()[i] : nullptr;
                 const std::size_t size =
                     start ? start->data()[i + 1] - start->data()[i] : points->n;
@@ -312,8 +355,12 @@ NB_MODULE(_core, m) {
                  return std::make_shared<Points>(make_points(rows, labels, share));
              }),
              "rows"_a, "labels"_a, "share"_a);
-    nb::class_<Rule>(m, "Rule", "Kernel and tolerances that cut neighborhoods out of the data.")
-        .def(nb::new_(&make_rule), "kernel"_a, "cutoff"_a, "tolerance"_a, "profile"_a.none());
+    m.attr("kernels") = kernel_table();
+    m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a, "k(u) of a kernel of the table.");
+    nb::class_<KernelSpec>(m, "KernelSpec", "Kernel and tolerances that cut neighborhoods out of the data.")
+        .def_static("named", &named_kernel, "name"_a, "cutoff"_a, "tolerance"_a)
+        .def_static("custom", &custom_kernel, "profile"_a, "support"_a, "shift_invariant"_a, "cutoff"_a,
+                    "tolerance"_a);
     nb::class_<Neighborhoods>(m, "Neighborhoods", "Weights of the neighbors of a batch of centers.")
         .def("outer_products", &Neighborhoods::outer_products, "gradients"_a, "out"_a, "threads"_a)
         .def("means", &Neighborhoods::means, "values"_a, "threads"_a)
@@ -321,14 +368,14 @@ NB_MODULE(_core, m) {
         .def_prop_ro("scale", &Neighborhoods::scale, nb::rv_policy::move)
         .def_prop_ro("effective_size", &Neighborhoods::effective_size, nb::rv_policy::move)
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
-    m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
+    m.def("localize", &localize_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
           "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
           "threads"_a);
-    m.def("krige", &krige_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a, "start"_a.none(),
+    m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
-    m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
+    m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);

@@ -56,9 +56,9 @@ inline void measure(Neighborhood& hood, const Points& points, const Batch& batch
 
 class BatchWorker {
   public:
-    BatchWorker(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
+    BatchWorker(const Points& points, const KernelSpec& kernel, const Batch& batch, const BatchResult& out,
                 std::vector<Neighbors>& kept)
-        : points_(points), batch_(batch), out_(out), kept_(kept), hood_(points, rule),
+        : points_(points), batch_(batch), out_(out), kept_(kept), hood_(points, kernel),
           fit_(points, std::max(batch.degree, 0),
                batch.bends.empty() ? 0 : *std::max_element(batch.bends.begin(), batch.bends.end())) {}
 
@@ -119,10 +119,10 @@ class BatchWorker {
 };
 
 template <class Interrupted>
-bool localize(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
+bool localize(const Points& points, const KernelSpec& kernel, const Batch& batch, const BatchResult& out,
               std::vector<Neighbors>& kept, int threads, Interrupted interrupted) {
     if (batch.keep) kept.resize(batch.count);
-    const auto make = [&] { return BatchWorker(points, rule, batch, out, kept); };
+    const auto make = [&] { return BatchWorker(points, kernel, batch, out, kept); };
     return parallel_for(batch.count, threads, make, interrupted);
 }
 

@@ -37,8 +37,8 @@ inline double hashed_uniform(std::uint64_t seed, std::uint64_t step, std::uint64
 
 class SampledQuery {
   public:
-    SampledQuery(const Points& points, const Rule& rule, const SampledStep& step)
-        : points_(points), rule_(rule), step_(step), hood_(points, rule), fit_(points, 1, 0),
+    SampledQuery(const Points& points, const KernelSpec& kernel, const SampledStep& step)
+        : points_(points), kernel_(kernel), step_(step), hood_(points, kernel), fit_(points, 1, 0),
           hot_(hot_loops()) {}
 
     double scale = 0.0, size = 0.0, loo_error = 0.0;
@@ -116,7 +116,7 @@ class SampledQuery {
     void line_up(const double* query, const double* metric, const std::int32_t* candidates,
                  std::size_t count) {
         const std::size_t dim = points_.dim;
-        rank_ = pivoted_cholesky(metric, dim, rule_.tolerance, factor_, features_);
+        rank_ = pivoted_cholesky(metric, dim, kernel_.tolerance, factor_, features_);
         if (rank_ == 0) rank_ = 1;  // a zero metric: all at distance 0
         const double root = std::sqrt(scale);
         for (std::size_t a = 0; a < rank_ * dim; ++a) factor_[a] *= root;
@@ -159,7 +159,7 @@ class SampledQuery {
     // Leave-one-out fit at point i.
     void fit_at(std::int32_t i) {
         const std::size_t at = position_[i];
-        const double reach = reach_squared();
+        const double reach = kernel_.reach();
         std::size_t from = 0, to = count_;
         double nearest;
         // A little more than the reach at once, because distances count from the nearest neighbor's.
@@ -171,19 +171,19 @@ class SampledQuery {
             radius = std::isfinite(needed) ? needed : 2.0 * radius;  // nobody yet: look farther
         }
         const std::size_t size = to - from;
-        const double shift = rule_.kernel == KernelId::gaussian ? nearest : 0.0;
+        const double shift = kernel_.shift_invariant() ? nearest : 0.0;
         // The center itself is at distance infinity, or counts with what is left of its share.
         const double own = roots_of_share_[at];
         const double left = own * own > 1.0 ? std::sqrt(own * own - 1.0) : 0.0;
         const bool inside = at >= from && at < to;
         if (inside) roots_of_share_[at] = left, squared_[at - from] = 0.0;
-        if (rule_.kernel == KernelId::custom) {
-            rule_.profile(squared_.data(), roots_.data(), size);
+        if (kernel_.id == KernelId::custom) {
+            kernel_.custom_weights(squared_.data(), size, 1.0, shift, shifted_, roots_.data());
             for (std::size_t k = 0; k < size; ++k)
                 roots_[k] = std::sqrt(roots_[k]) * roots_of_share_[from + k];
             std::fill(roots_.begin() + size, roots_.begin() + padded(size), 0.0);
         } else {
-            hot_.root_weights(rule_.kernel, squared_.data(), roots_of_share_.data() + from, size, shift,
+            hot_.root_weights(kernel_.id, squared_.data(), roots_of_share_.data() + from, size, shift,
                               roots_.data());
         }
         double total = hot_.sum_of_squares(roots_.data(), size);
@@ -196,16 +196,6 @@ class SampledQuery {
         const double* center = terms_.data() + at;
         fit_.accumulate_columns(terms_.data() + from, stride_, roots_.data(), total, size, center);
         fit_.solve(0, step_.ridge, value_.data(), gradient_.data());
-    }
-
-    double reach_squared() const {
-        switch (rule_.kernel) {
-            case KernelId::gaussian: return -std::log(rule_.cutoff);
-            case KernelId::epanechnikov:
-            case KernelId::biweight:
-            case KernelId::triweight: return 1.0;
-            default: return std::numeric_limits<double>::infinity();
-        }
     }
 
     void window(double along, double radius, std::size_t& from, std::size_t& to) const {
@@ -231,7 +221,7 @@ class SampledQuery {
     };
 
     const Points& points_;
-    const Rule& rule_;
+    const KernelSpec& kernel_;
     const SampledStep& step_;
     Neighborhood hood_;
     LocalFit fit_;
@@ -241,9 +231,8 @@ class SampledQuery {
     std::vector<Placed> leading_;
     std::vector<std::int32_t> sample_, position_;
     std::vector<std::size_t> order_, features_;
-    std::vector<double> times_, share_, factor_, mapped_, terms_, squared_, roots_,
-        roots_of_share_, value_,
-        gradient_;
+    std::vector<double> times_, share_, factor_, mapped_, terms_, squared_, shifted_, roots_,
+        roots_of_share_, value_, gradient_;
 };
 
 }  // namespace localegop

@@ -7,14 +7,24 @@ Array = NDArray[np.float64]
 
 instruction_set: str  # in use: the fastest, or what the environment variable LOCALEGOP_ISA names
 instruction_sets: tuple[str, ...]  # that this processor can run, slowest first
+kernels: tuple[tuple[str, float, bool], ...]  # name, support, whether shift invariant
+
+def kernel_profile(name: str, squared_distances: Array) -> Array: ...
 
 class Points:
     def __init__(self, rows: Array, labels: Array, share: Array) -> None: ...
 
-class Rule:
-    def __init__(
-        self, kernel: int, cutoff: float, tolerance: float, profile: Callable[[Array], Array] | None
-    ) -> None: ...
+class KernelSpec:
+    @staticmethod
+    def named(name: str, cutoff: float, tolerance: float) -> KernelSpec: ...
+    @staticmethod
+    def custom(
+        profile: Callable[[Array], Array],
+        support: float,
+        shift_invariant: bool,
+        cutoff: float,
+        tolerance: float,
+    ) -> KernelSpec: ...
 
 class Neighborhoods:
     nbytes: int
@@ -26,7 +36,7 @@ class Neighborhoods:
 
 def localize(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     centers: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,
@@ -45,7 +55,7 @@ def localize(
 ) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
 def krige(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     centers: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,
@@ -63,7 +73,7 @@ def krige(
 ) -> tuple[Array, Array, Array, Array, Array]: ...
 def sampled_steps(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     queries: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,

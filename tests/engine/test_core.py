@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from localegop import _core
-from localegop.kernels import KERNELS, effective_size
+from localegop.kernels import KERNELS, Kernel, effective_size
 from localegop.reference import KERNELS as REFERENCE
 from localegop.reference import local_linear, squared_distances
 from localegop.schedules import scale_for_effective_size
 
 RNG = np.random.default_rng(0)
-NAMES = ["gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student"]
+NAMES = [name for name, *_ in _core.kernels]
 RIDGE = 1e-6
 
 
@@ -28,8 +28,11 @@ def problem(dimension, n=300, centers=5):
     return X, y, queries, metrics
 
 
-def run(X, y, queries, metrics, kernel=0, **changed):
-    rule = _core.Rule(kernel, 1e-16, 1e-16, changed.pop("profile", None))
+def spec(kernel):
+    return (KERNELS[kernel] if isinstance(kernel, str) else kernel).spec(1e-16, 1e-16)
+
+
+def run(X, y, queries, metrics, kernel="gaussian", **changed):
     points = _core.Points(X, y[:, None], np.ones(len(X)))
     arguments = {
         "start": None,
@@ -46,19 +49,19 @@ def run(X, y, queries, metrics, kernel=0, **changed):
         "variances": True,
         "threads": 1,
     } | changed
-    return _core.localize(points, rule, queries, metrics, **arguments)
+    return _core.localize(points, spec(kernel), queries, metrics, **arguments)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 20])
-@pytest.mark.parametrize("kernel", range(6))
+@pytest.mark.parametrize("kernel", NAMES)
 def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
     X, y, queries, metrics = problem(dimension)
     _, scales, sizes, values, gradients, _ = run(X, y, queries, metrics, kernel)
-    profile = KERNELS[NAMES[kernel]]
+    profile = KERNELS[kernel]
     for i, query in enumerate(queries):
         u = squared_distances(X, query, metrics[i])
         scale = scale_for_effective_size(u, 40.0 + dimension, profile)
-        value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[NAMES[kernel]], RIDGE)
+        value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[kernel], RIDGE)
         assert sizes[i, 0] == pytest.approx(effective_size(profile.weights(scales[i, 0] * u)))
         assert values[i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
         assert gradients[i, 0, 0, 0, 0] == pytest.approx(gradient, rel=1e-8, abs=1e-9)
@@ -66,14 +69,73 @@ def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
 
 def test_custom_profile_equals_the_built_in_one():
     X, y, queries, metrics = problem(3)
-    own = run(X, y, queries, metrics, 6, profile=lambda u: np.exp(-u))
-    built_in = run(X, y, queries, metrics, 0)
+    own = run(X, y, queries, metrics, Kernel("own", lambda u: np.exp(-u)))
+    built_in = run(X, y, queries, metrics)
     for ours, theirs in zip(own[1:], built_in[1:], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
     with pytest.raises(ValueError, match="one weight per distance"):
-        run(X, y, queries, metrics, 6, profile=lambda u: u[:2].copy())
+        run(X, y, queries, metrics, Kernel("short", lambda u: u[:2].copy()))
     with pytest.raises(ValueError, match="one thread"):
-        run(X, y, queries, metrics, 6, profile=np.exp, threads=2)
+        run(X, y, queries, metrics, Kernel("own", np.exp), threads=2)
+
+
+def sampled(X, y, queries, metrics, kernel, scale, subsamples=20):
+    points = _core.Points(X, y[:, None], np.ones(len(X)))
+    scales, seeds = np.full(len(queries), scale), np.arange(len(queries), dtype=np.uint64)
+    around = points, spec(kernel), queries, metrics, None, None
+    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, 2, RIDGE, 1)
+
+
+def test_a_kernel_of_ones_own_that_is_shift_invariant_does_not_underflow():
+    """Neighbors so far that exp(-u) is zero count nevertheless, as for the built-in Gaussian."""
+    X, y, queries, metrics = problem(3)
+    far, scale = queries + 1e4, 2e-4
+    assert all(np.exp(-scale * squared_distances(X, far[i], metrics[i])).max() == 0.0 for i in range(5))
+    shifted = Kernel("own", lambda u: np.exp(-u), shift_invariant=True)
+    plain = Kernel("own", lambda u: np.exp(-u))
+    built_in, own, without = (
+        run(X, y, far, metrics, kernel, targets=None, scales=np.full((5, 1), scale))
+        for kernel in ("gaussian", shifted, plain)
+    )
+    assert own[2] == pytest.approx(built_in[2], rel=1e-6)
+    assert own[3] == pytest.approx(built_in[3], rel=1e-4)
+    assert np.all(own[2] > 2.0)
+    assert np.all(without[2] == 1.0)
+
+
+def test_leave_one_out_fits_with_a_shift_invariant_kernel_of_ones_own():
+    """The fit at a point far from all others is the one at which exp(-u) would be zero."""
+    X, y, _, _ = problem(3, n=60)
+    X[0] = [1e4, 0.0, 0.0]
+    query, metric = np.array([[5e3, 0.0, 0.0]]), np.eye(3)[None]
+    built_in, own, without = (
+        sampled(X, y, query, metric, kernel, 2e-4, 60)
+        for kernel in (
+            "gaussian",
+            Kernel("own", lambda u: np.exp(-u), shift_invariant=True),
+            Kernel("own", lambda u: np.exp(-u)),
+        )
+    )
+    for ours, theirs in zip(own, built_in, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4)
+    assert without[1] != pytest.approx(built_in[1], rel=1e-2)
+
+
+def test_support_of_a_kernel_of_ones_own_bounds_who_is_looked_at():
+    X, y, queries, metrics = problem(3)
+    looked_at = []
+
+    def tricube(u):
+        looked_at.append(len(u))
+        return np.maximum(1.0 - np.minimum(u, 1.0) ** 1.5, 0.0) ** 3
+
+    anywhere = sampled(X, y, queries, metrics, Kernel("tricube", tricube), 4.0)
+    everyone = sum(looked_at)
+    looked_at.clear()
+    bounded = sampled(X, y, queries, metrics, Kernel("tricube", tricube, support=1.0), 4.0)
+    assert sum(looked_at) < 0.8 * everyone
+    for ours, theirs in zip(bounded, anywhere, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
 def test_smoother_coefficients_give_value_and_variance_factor():
@@ -236,9 +298,9 @@ given = np.load(io.BytesIO(sys.stdin.buffer.read()))
 X, y, queries, metrics = (given[name] for name in ("X", "y", "queries", "metrics"))
 points = _core.Points(X, y[:, None], np.ones(len(X)))
 results = {"instruction_set": np.array(_core.instruction_set)}
-for kernel in range(6):
-    rule = _core.Rule(kernel, 1e-16, 1e-16, None)
-    around = points, rule, queries, metrics, None, None
+for kernel, *_ in _core.kernels:
+    spec = _core.KernelSpec.named(kernel, 1e-16, 1e-16)
+    around = points, spec, queries, metrics, None, None
     fits = _core.localize(
         *around, None, np.full((len(queries), 1), 45.0), None, False, None, 1, [0], [1e-6], True, True, 1
     )
@@ -259,14 +321,15 @@ def test_every_instruction_set_equals_the_reference(instruction_set):
     assert done.returncode == 0, done.stderr.decode()
     found = np.load(io.BytesIO(done.stdout))
     assert found["instruction_set"] == instruction_set
-    for kernel, name in enumerate(NAMES):
+    for name in NAMES:
         for i, query in enumerate(queries):
             u = squared_distances(X, query, metrics[i])
             scale = scale_for_effective_size(u, 45.0, KERNELS[name])
             value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[name], RIDGE)
-            assert found[f"size {kernel}"][i] == pytest.approx(45.0, rel=1e-9)
-            assert found[f"value {kernel}"][i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
-            assert found[f"gradient {kernel}"][i].ravel() == pytest.approx(gradient, rel=1e-8, abs=1e-9)
+            size = effective_size(KERNELS[name].weights(found[f"scale {name}"][i] * u))
+            assert found[f"size {name}"][i] == pytest.approx(size, rel=1e-9)
+            assert found[f"value {name}"][i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
+            assert found[f"gradient {name}"][i].ravel() == pytest.approx(gradient, rel=1e-8, abs=1e-9)
 
 
 def test_the_fastest_instruction_set_is_used_unless_another_is_asked_for():

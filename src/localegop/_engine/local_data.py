@@ -20,7 +20,6 @@ from localegop import _core
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
-KERNEL_IDS = ("gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student")
 # Weights below this share of the largest are dropped; results change by about as much.
 FIELD_CUTOFF = 1e-6
 QUERY_CUTOFF = 1e-12
@@ -119,21 +118,16 @@ class LocalData:
         self.kernel, self.radius = kernel, radius
         self.among = self.n if among is None else among
         self.limit = None if max_neighbors is None or max_neighbors >= self.among else int(max_neighbors)
-        self.named = named = kernel.name in KERNEL_IDS
-        self.threads = threads if named else 1
+        self.named = kernel.built_in
+        self.threads = threads if self.named else 1
         self._points = _core.Points(rows, labels, share)
-        self._rule = _core.Rule(
-            KERNEL_IDS.index(kernel.name) if named else len(KERNEL_IDS),
-            cutoff,
-            TOLERANCE,
-            None if named else kernel,
-        )
+        self._kernel = kernel.spec(cutoff, TOLERANCE)
         self._tree: Any = None
         self._ball: NearestNeighbors | None = None
         self._own: Candidates | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        kernel = self.kernel.name if self.kernel.name in KERNEL_IDS else self.kernel
+        kernel = self.kernel.name if self.named else self.kernel
         arguments = (self.rows, self.labels, self.share, kernel, self.limit, self.radius, self.threads)
         return (_rebuild, (*arguments, self.cutoff, self.among))
 
@@ -260,11 +254,13 @@ class LocalData:
 
     def _around(
         self, centers: Array, metrics: Array, candidates: Candidates | None
-    ) -> tuple[_core.Points, _core.Rule, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None]:
+    ) -> tuple[
+        _core.Points, _core.KernelSpec, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None
+    ]:
         """Return what every call of the core begins with."""
         return (
             self._points,
-            self._rule,
+            self._kernel,
             np.ascontiguousarray(centers),
             np.ascontiguousarray(metrics),
             None if candidates is None else candidates.start,
