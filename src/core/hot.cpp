@@ -154,19 +154,19 @@ inline __attribute__((always_inline)) Vec inside(Vec u) { return u < 1.0 ? 1.0 -
 LOCALEGOP_KERNELS(LOCALEGOP_KERNEL_STRUCT)
 
 template <class Kernel>
-void fill_weights(const double* squared, const double* share, size_t count, double scale, double shift,
+void fill_weights(const double* squared, const double* sample_weights, size_t count, double scale, double shift,
                   double* weights) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         Vec w = Kernel::profile(load(squared + k) * scale - shift);
-        if (share) w *= load(share + k);
+        if (sample_weights) w *= load(sample_weights + k);
         store(weights + k, w);
     }
 }
 
-void weights(KernelId kernel, const double* squared, const double* share, size_t count, double scale,
+void weights(KernelId kernel, const double* squared, const double* sample_weights, size_t count, double scale,
              double shift, double* out) {
 #define LOCALEGOP_CASE(name, profile, support, decay) \
-    case KernelId::name: return fill_weights<name##_kernel>(squared, share, count, scale, shift, out);
+    case KernelId::name: return fill_weights<name##_kernel>(squared, sample_weights, count, scale, shift, out);
     switch (kernel) {
         LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
@@ -175,20 +175,20 @@ void weights(KernelId kernel, const double* squared, const double* share, size_t
 }
 
 template <class Kernel>
-void fill_roots(const double* squared, const double* share, size_t count, double shift, double* roots) {
+void fill_roots(const double* squared, const double* root_sample_weights, size_t count, double shift, double* roots) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) - shift;
         // The root of exp(-c u) is exp(-c u / 2): no square root needed.
         const Vec root = Kernel::decay > 0.0 ? Kernel::profile(0.5 * u) : square_root(Kernel::profile(u));
-        store(roots + k, root * load(share + k));
+        store(roots + k, root * load(root_sample_weights + k));
     }
     for (size_t k = count; k < padded(count); ++k) roots[k] = 0.0;
 }
 
-void root_weights(KernelId kernel, const double* squared, const double* share, size_t count,
+void root_weights(KernelId kernel, const double* squared, const double* root_sample_weights, size_t count,
                   double shift, double* roots) {
 #define LOCALEGOP_CASE(name, profile, support, decay) \
-    case KernelId::name: return fill_roots<name##_kernel>(squared, share, count, shift, roots);
+    case KernelId::name: return fill_roots<name##_kernel>(squared, root_sample_weights, count, shift, roots);
     switch (kernel) {
         LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
@@ -274,12 +274,12 @@ void weighted_sums(const double* columns, size_t stride, const double* roots, si
 
 // The slope of exp(-c scale u) in log scale is -c scale u times itself.
 template <class Kernel>
-KernelSums sums_of(const double* squared, const double* share, size_t count, double scale) {
+KernelSums sums_of(const double* squared, const double* sample_weights, size_t count, double scale) {
     Vec first{}, second{}, first_slope{}, second_slope{};
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) * scale;
         const Vec k1 = Kernel::profile(u);
-        const Vec w = share ? k1 * load(share + k) : k1;
+        const Vec w = sample_weights ? k1 * load(sample_weights + k) : k1;
         const Vec w2 = w * k1;
         first += w;
         second += w2;
@@ -290,10 +290,10 @@ KernelSums sums_of(const double* squared, const double* share, size_t count, dou
             2.0 * Kernel::decay * total(second_slope)};
 }
 
-KernelSums decaying_sums(KernelId kernel, const double* squared, const double* share, size_t count,
+KernelSums decaying_sums(KernelId kernel, const double* squared, const double* sample_weights, size_t count,
                          double scale) {
 #define LOCALEGOP_CASE(name, profile, support, decay) \
-    case KernelId::name: return sums_of<name##_kernel>(squared, share, count, scale);
+    case KernelId::name: return sums_of<name##_kernel>(squared, sample_weights, count, scale);
     switch (kernel) {
         LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
@@ -421,12 +421,29 @@ void solve(const double* factor, size_t size, double* x) {
     }
 }
 
+// By name, because several of these have one type and could be exchanged unseen in a list.
+constexpr HotLoops assembled() {
+    HotLoops loops{};
+    loops.name = LOCALEGOP_TEXT(LOCALEGOP_ISA);
+    loops.squared_norms = squared_norms;
+    loops.weights = weights;
+    loops.root_weights = root_weights;
+    loops.minimum = minimum;
+    loops.squared_differences = squared_differences;
+    loops.squared_distances = squared_distances;
+    loops.centered = centered;
+    loops.weighted_sums = weighted_sums;
+    loops.sum_of_squares = sum_of_squares;
+    loops.decaying_sums = decaying_sums;
+    loops.gram = gram;
+    loops.cholesky = cholesky;
+    loops.solve = solve;
+    return loops;
+}
+
 }  // namespace
 
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
-const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
-    LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    squared_distances, centered, weighted_sums, sum_of_squares, decaying_sums, gram, cholesky,
-    solve};
+const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = assembled();
 
 }  // namespace localegop

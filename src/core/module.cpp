@@ -66,14 +66,14 @@ void without_gil(Loop loop) {
     if (!finished) throw nb::python_error();
 }
 
-Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
+Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
     Points p;
     p.n = rows.shape(0), p.dim = rows.shape(1), p.outputs = labels.shape(1);
-    require(labels.shape(0) == p.n && share.shape(0) == p.n, "rows, labels and share differ in length");
+    require(labels.shape(0) == p.n && sample_weights.shape(0) == p.n, "rows, labels and sample_weights differ in length");
     require(p.n > 0 && p.n < (std::size_t{1} << 31), "the number of points must be in 1 .. 2^31");
     p.rows.assign(rows.data(), rows.data() + p.n * p.dim);
     p.labels.assign(labels.data(), labels.data() + p.n * p.outputs);
-    p.share.assign(share.data(), share.data() + p.n);
+    p.sample_weights.assign(sample_weights.data(), sample_weights.data() + p.n);
     return p;
 }
 
@@ -218,8 +218,8 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
                          std::optional<In<std::int64_t, 1>> left_out,
                          std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
                          bool keep, std::optional<In<double, 1>> kept_targets, int degree,
-                         std::vector<std::size_t> bends, std::vector<double> ridges, bool gradients,
-                         bool variances, int threads) {
+                         std::vector<std::size_t> quadratic_directions, std::vector<double> ridges,
+                         bool gradients, bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets || scales, "either targets or scales must be given");
@@ -227,7 +227,8 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
     require(!scales || scales->shape(0) == count, "scales must match the centers");
     require(!targets || !scales || targets->shape(1) == scales->shape(1), "targets and scales differ");
     require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
-    for (std::size_t b : bends) require(b <= dim, "there cannot be more bends than dimensions");
+    for (std::size_t n : quadratic_directions)
+        require(n <= dim, "there cannot be more quadratic directions than dimensions");
     const std::size_t sizes = targets ? targets->shape(1) : scales->shape(1);
     batch.sizes = sizes;
     if (targets) batch.targets = targets->data();
@@ -236,14 +237,14 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
     batch.keep = keep;
     if (keep && kept_targets) batch.kept_targets = kept_targets->data();
     batch.degree = degree;
-    batch.bends = bends;
+    batch.quadratic_directions = quadratic_directions;
     batch.ridges = ridges;
 
-    const std::size_t fits = degree < 0 ? 0 : 1;
+    const std::size_t bases = degree < 0 ? 0 : quadratic_directions.size();
     Fresh out_scales({count, sizes}), effective({count, sizes}),
-        values({count, sizes, bends.size() * fits, ridges.size(), outputs}),
-        slopes({gradients ? count : 0, sizes, bends.size() * fits, ridges.size(), outputs, dim}),
-        factors({variances ? count : 0, sizes, bends.size() * fits, ridges.size()});
+        values({count, sizes, bases, ridges.size(), outputs}),
+        slopes({gradients ? count : 0, sizes, bases, ridges.size(), outputs, dim}),
+        factors({variances ? count : 0, sizes, bases, ridges.size()});
     auto hoods = std::make_unique<Neighborhoods>();
     hoods->points = points;
     const BatchResult result{out_scales.data, effective.data, values.data,
@@ -287,7 +288,7 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel
                         std::optional<In<std::int32_t, 1>> indices,
                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
                         In<std::uint64_t, 1> seeds, std::uint64_t t, std::size_t subsamples,
-                        int weighting, double ridge, int threads) {
+                        double ridge, int threads) {
     const std::size_t count = queries.shape(0), dim = points->dim, outputs = points->outputs;
     require(queries.shape(1) == dim, "queries differ from the points in width");
     require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
@@ -298,7 +299,7 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel
     require(!scales || scales->shape(0) == count, "scales must match the queries");
     require(seeds.shape(0) == count, "seeds must match the queries");
     require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
-    const SampledStep step{subsamples, static_cast<Weighting>(weighting), ridge};
+    const SampledStep step{subsamples, ridge};
     Fresh out_scales({count}), sizes({count}), errors({count}), values({count, outputs}),
         gradients({count, outputs, dim}), agops({count, dim, dim});
     without_gil([&] {
@@ -351,10 +352,10 @@ NB_MODULE(_core, m) {
     m.attr("instruction_set") = hot_loops().name;
     m.attr("instruction_sets") = instruction_sets();
     nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
-        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
-                 return std::make_shared<Points>(make_points(rows, labels, share));
+        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
+                 return std::make_shared<Points>(make_points(rows, labels, sample_weights));
              }),
-             "rows"_a, "labels"_a, "share"_a);
+             "rows"_a, "labels"_a, "sample_weights"_a);
     m.attr("kernels") = kernel_table();
     m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a, "k(u) of a kernel of the table.");
     nb::class_<KernelSpec>(m, "KernelSpec", "Kernel and tolerances that cut neighborhoods out of the data.")
@@ -370,14 +371,14 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
     m.def("localize", &localize_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
-          "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
-          "threads"_a);
+          "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a,
+          "quadratic_directions"_a, "ridges"_a, "gradients"_a, "variances"_a, "threads"_a);
     m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
     m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
-          "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
+          "t"_a, "subsamples"_a, "ridge"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {

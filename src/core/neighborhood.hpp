@@ -67,13 +67,13 @@ class Neighborhood {
         measured_.count = count_;
         measured_.indices.assign(indices_.begin(), indices_.begin() + count_);
         measured_.squared.assign(squared_.begin(), squared_.begin() + count_);
-        measured_.share.assign(share_.begin(), share_.begin() + count_);
+        measured_.sample_weights.assign(sample_weights_.begin(), sample_weights_.begin() + count_);
     }
     void restore() {
         count_ = measured_.count;
         std::copy(measured_.indices.begin(), measured_.indices.end(), indices_.begin());
         std::copy(measured_.squared.begin(), measured_.squared.end(), squared_.begin());
-        std::copy(measured_.share.begin(), measured_.share.end(), share_.begin());
+        std::copy(measured_.sample_weights.begin(), measured_.sample_weights.end(), sample_weights_.begin());
         pad();
     }
 
@@ -106,7 +106,7 @@ class Neighborhood {
         for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, weights_[k]);
         if (!(largest > 0.0)) {
             keep_within(nearest_);
-            for (std::size_t k = 0; k < count_; ++k) weights_[k] = share_[k];
+            for (std::size_t k = 0; k < count_; ++k) weights_[k] = sample_weights_[k];
         } else if (!shifted) {
             drop_below(largest * kernel_.cutoff);
         }
@@ -116,7 +116,7 @@ class Neighborhood {
     std::size_t count() const { return count_; }
     const std::int32_t* indices() const { return indices_.data(); }
     const double* weights() const { return weights_.data(); }
-    const double* share() const { return share_.data(); }
+    const double* sample_weights() const { return sample_weights_.data(); }
     const double* squared() const { return squared_.data(); }
     // Factor (rank x dim) of the metric; its columns stand for the features in `order`.
     std::size_t rank() const { return rank_; }
@@ -129,22 +129,22 @@ class Neighborhood {
 
     void list(const std::int32_t* candidates, std::size_t count, std::int64_t left_out) {
         indices_.resize(padded(count));
-        share_.resize(padded(count));
+        sample_weights_.resize(padded(count));
         squared_.resize(padded(count));
         weights_.resize(padded(count));
         count_ = 0;
         for (std::size_t k = 0; k < count; ++k) {
             const std::int32_t i = candidates ? candidates[k] : static_cast<std::int32_t>(k);
-            const double share = points_.share[i] - (i == left_out ? 1.0 : 0.0);
-            if (!(share > 0.0)) continue;
+            const double sample_weight = points_.sample_weights[i] - (i == left_out ? 1.0 : 0.0);
+            if (!(sample_weight > 0.0)) continue;
             indices_[count_] = i;
-            share_[count_++] = share;
+            sample_weights_[count_++] = sample_weight;
         }
         pad();
     }
 
     void pad() {
-        for (std::size_t k = count_; k < padded(count_); ++k) share_[k] = squared_[k] = 0.0;
+        for (std::size_t k = count_; k < padded(count_); ++k) sample_weights_[k] = squared_[k] = 0.0;
     }
 
     double typical_distance() const {
@@ -158,7 +158,7 @@ class Neighborhood {
         if (kernel_.shift_invariant() && kernel_.id != KernelId::custom) {
             shifted_.resize(padded(count_));
             for (std::size_t k = 0; k < padded(count_); ++k) shifted_[k] = squared_[k] - nearest_;
-            const KernelSums s = hot_.decaying_sums(kernel_.id, shifted_.data(), share_.data(), count_,
+            const KernelSums s = hot_.decaying_sums(kernel_.id, shifted_.data(), sample_weights_.data(), count_,
                                                      scale);
             slope = 2.0 * s.first_slope / s.first - s.second_slope / s.second;
             return 2.0 * std::log(s.first) - std::log(s.second);
@@ -168,7 +168,7 @@ class Neighborhood {
         double first = 0.0, second = 0.0;
         for (std::size_t k = 0; k < count_; ++k) {
             first += weights_[k];
-            second += weights_[k] * weights_[k] / share_[k];
+            second += weights_[k] * weights_[k] / sample_weights_[k];
         }
         return first > 0.0 ? 2.0 * std::log(first) - std::log(second) : 0.0;
     }
@@ -177,11 +177,11 @@ class Neighborhood {
     void evaluate(double scale) {
         const double shift = kernel_.shift_invariant() ? scale * nearest_ : 0.0;
         if (kernel_.id != KernelId::custom) {
-            hot_.weights(kernel_.id, squared_.data(), share_.data(), count_, scale, shift, weights_.data());
+            hot_.weights(kernel_.id, squared_.data(), sample_weights_.data(), count_, scale, shift, weights_.data());
             return;
         }
         kernel_.custom_weights(squared_.data(), count_, scale, shift, shifted_, weights_.data());
-        for (std::size_t k = 0; k < count_; ++k) weights_[k] *= share_[k];
+        for (std::size_t k = 0; k < count_; ++k) weights_[k] *= sample_weights_[k];
     }
 
     void keep_within(double limit) {
@@ -197,7 +197,7 @@ class Neighborhood {
             if (!test(k)) continue;
             indices_[kept] = indices_[k];
             squared_[kept] = squared_[k];
-            share_[kept] = share_[k];
+            sample_weights_[kept] = sample_weights_[k];
             weights_[kept++] = weights_[k];
         }
         count_ = kept;
@@ -208,7 +208,7 @@ class Neighborhood {
         double first = 0.0, second = 0.0;
         for (std::size_t k = 0; k < count_; ++k) {
             first += weights_[k];
-            second += weights_[k] * (weights_[k] / share_[k]);
+            second += weights_[k] * (weights_[k] / sample_weights_[k]);
         }
         effective_size_ = first * (first / second);
         for (std::size_t k = 0; k < count_; ++k) weights_[k] /= first;
@@ -217,7 +217,7 @@ class Neighborhood {
     struct Measured {
         std::size_t count = 0;
         std::vector<std::int32_t> indices;
-        std::vector<double> squared, share;
+        std::vector<double> squared, sample_weights;
     };
 
     const Points& points_;
@@ -227,7 +227,7 @@ class Neighborhood {
     std::size_t count_ = 0, rank_ = 0;
     double nearest_ = 0.0, effective_size_ = 0.0;
     std::vector<std::int32_t> indices_;
-    std::vector<double> squared_, share_, weights_, shifted_, columns_, factor_;
+    std::vector<double> squared_, sample_weights_, weights_, shifted_, columns_, factor_;
     std::vector<std::size_t> order_;  // of the features, as the factor has them
 };
 

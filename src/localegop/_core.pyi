@@ -12,7 +12,7 @@ kernels: tuple[tuple[str, float, bool], ...]  # name, support, whether shift inv
 def kernel_profile(name: str, squared_distances: Array) -> Array: ...
 
 class Points:
-    def __init__(self, rows: Array, labels: Array, share: Array) -> None: ...
+    def __init__(self, rows: Array, labels: Array, sample_weights: Array) -> None: ...
 
 class KernelSpec:
     @staticmethod
@@ -47,7 +47,7 @@ def localize(
     keep: bool,
     kept_targets: Array | None,
     degree: int,
-    bends: Sequence[int],
+    quadratic_directions: Sequence[int],
     ridges: Sequence[float],
     gradients: bool,
     variances: bool,
@@ -83,7 +83,6 @@ def sampled_steps(
     seeds: NDArray[np.uint64],
     t: int,
     subsamples: int,
-    weighting: int,
     ridge: float,
     threads: int,
 ) -> tuple[Array, Array, Array, Array, Array, Array]: ...

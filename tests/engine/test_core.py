@@ -43,7 +43,7 @@ def run(X, y, queries, metrics, kernel="gaussian", **changed):
         "keep": True,
         "kept_targets": None,
         "degree": 1,
-        "bends": [0],
+        "quadratic_directions": [0],
         "ridges": [RIDGE],
         "gradients": True,
         "variances": True,
@@ -83,7 +83,7 @@ def sampled(X, y, queries, metrics, kernel, scale, subsamples=20):
     points = _core.Points(X, y[:, None], np.ones(len(X)))
     scales, seeds = np.full(len(queries), scale), np.arange(len(queries), dtype=np.uint64)
     around = points, spec(kernel), queries, metrics, None, None
-    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, 2, RIDGE, 1)
+    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, RIDGE, 1)
 
 
 def test_a_kernel_of_ones_own_that_is_shift_invariant_does_not_underflow():
@@ -141,39 +141,54 @@ def test_support_of_a_kernel_of_ones_own_bounds_who_is_looked_at():
 def test_smoother_coefficients_give_value_and_variance_factor():
     """Value is linear in the labels; the variance factor is the sum of squares of its coefficients."""
     X, y, queries, metrics = problem(3, n=60)
-    factor = run(X, y, queries, metrics, bends=[1])[5].ravel()
+    factor = run(X, y, queries, metrics, quadratic_directions=[1])[5].ravel()
     coefficients = np.array(
-        [run(X, np.eye(len(X))[j], queries, metrics, bends=[1])[3].ravel() for j in range(len(X))]
+        [
+            run(X, np.eye(len(X))[j], queries, metrics, quadratic_directions=[1])[3].ravel()
+            for j in range(len(X))
+        ]
     )
     assert coefficients.sum(axis=0) == pytest.approx(np.ones(len(queries)))
     assert factor == pytest.approx((coefficients**2).sum(axis=0))
 
 
-def test_bent_fit_is_least_squares_with_product_terms():
+def test_quadratic_fit_is_least_squares_with_product_terms():
     X, y, queries, _ = problem(4)
     bases = np.linalg.qr(RNG.normal(size=(5, 4, 4)))[0]
     metrics = (bases * [1.0, 0.2, 0.04, 0.008]) @ np.swapaxes(bases, 1, 2)
-    hoods, _, _, values, gradients, _ = run(X, y, queries, metrics, bends=[0, 1, 2], ridges=[0.0])
+    hoods, _, _, values, gradients, _ = run(
+        X, y, queries, metrics, quadratic_directions=[0, 1, 2], ridges=[0.0]
+    )
     for i, query in enumerate(queries):
         indices, weights = hoods.neighbors(i)
         d = X[indices] - query
         leading = np.linalg.eigh(metrics[i])[1][:, ::-1]
-        for bends in range(3):
-            products = [(d @ leading[:, j])[:, None] * d for j in range(bends)]
+        for number in range(3):
+            products = [(d @ leading[:, j])[:, None] * d for j in range(number)]
             design = np.hstack([np.ones((len(d), 1)), d, *products])
             root = np.sqrt(weights)
             solution = np.linalg.lstsq(root[:, None] * design, root * y[indices], rcond=1e-12)[0]
-            assert values[i, 0, bends, 0, 0] == pytest.approx(solution[0], rel=1e-7)
-            assert gradients[i, 0, bends, 0, 0] == pytest.approx(solution[1:5], rel=1e-6, abs=1e-7)
+            assert values[i, 0, number, 0, 0] == pytest.approx(solution[0], rel=1e-7)
+            assert gradients[i, 0, number, 0, 0] == pytest.approx(solution[1:5], rel=1e-6, abs=1e-7)
 
 
 def test_several_sizes_and_ridges_at_once_equal_one_by_one():
     X, y, queries, metrics = problem(3)
     sizes, ridges = [120.0, 40.0, 10.0], [1e-6, 1e-2]
-    together = run(X, y, queries, metrics, targets=np.tile(sizes, (5, 1)), ridges=ridges, bends=[0, 1])
+    together = run(
+        X, y, queries, metrics, targets=np.tile(sizes, (5, 1)), ridges=ridges, quadratic_directions=[0, 1]
+    )
     for s, size in enumerate(sizes):
         for r, ridge in enumerate(ridges):
-            alone = run(X, y, queries, metrics, targets=np.full((5, 1), size), ridges=[ridge], bends=[1])
+            alone = run(
+                X,
+                y,
+                queries,
+                metrics,
+                targets=np.full((5, 1), size),
+                ridges=[ridge],
+                quadratic_directions=[1],
+            )
             assert together[3][:, s, 1, r] == pytest.approx(alone[3][:, 0, 0, 0], rel=1e-9)
 
 
@@ -215,8 +230,8 @@ def test_shapes_are_checked():
         run(X, y, queries, metrics[:2])
     with pytest.raises(ValueError, match="either targets or scales"):
         run(X, y, queries, metrics, targets=None)
-    with pytest.raises(ValueError, match="more bends than dimensions"):
-        run(X, y, queries, metrics, bends=[4])
+    with pytest.raises(ValueError, match="more quadratic directions than dimensions"):
+        run(X, y, queries, metrics, quadratic_directions=[4])
 
 
 def test_neighborhoods_of_another_size_are_those_that_this_size_alone_would_give():

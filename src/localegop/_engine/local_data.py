@@ -409,7 +409,6 @@ class LocalData:
         ridge: float,
     ) -> tuple[Array, Array, Array, Array, Array, Array]:
         """One step of Algorithm 1 per center: AGOP, LOO error, value, gradient, scale, effective size."""
-        unbiased = 2
         return _core.sampled_steps(
             *self._around(centers, metrics, candidates),
             sizes,
@@ -417,7 +416,6 @@ class LocalData:
             seeds,
             step,
             n_subsamples,
-            unbiased,
             ridge,
             self.threads,
         )
