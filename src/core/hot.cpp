@@ -4,8 +4,19 @@
 
 #include "hot.hpp"
 
-#include <stdint.h>
+#include <math.h>
 #include <string.h>
+
+// The vectors to work on. Only the copies for AVX need GCC or Clang.
+#if defined(LOCALEGOP_PLAIN)
+#include "vec_plain.hpp"
+#elif defined(__AVX__) && defined(__GNUC__)
+#include "vec_gnu.hpp"
+#elif defined(__x86_64__) || defined(_M_X64)
+#include "vec_sse2.hpp"
+#else
+#include "vec_plain.hpp"
+#endif
 
 #ifndef LOCALEGOP_ISA
 #error "LOCALEGOP_ISA must name the instruction set of this copy"
@@ -18,25 +29,7 @@
 namespace localegop {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr size_t kWidth = 8;
-#elif defined(__AVX__)
-constexpr size_t kWidth = 4;
-#else
-constexpr size_t kWidth = 2;
-#endif
-
-typedef double Vec __attribute__((vector_size(kWidth * 8)));
-typedef int64_t IntVec __attribute__((vector_size(kWidth * 8)));
-
-inline __attribute__((always_inline)) Vec load(const double* from) {
-    Vec v;
-    memcpy(&v, from, sizeof(v));
-    return v;
-}
-inline __attribute__((always_inline)) void store(double* to, Vec v) { memcpy(to, &v, sizeof(v)); }
-inline __attribute__((always_inline)) Vec spread(double x) { return Vec{} + x; }
-inline __attribute__((always_inline)) double total(Vec v) {
+LOCALEGOP_INLINE double total(Vec v) {
     double lanes[kWidth];
     store(lanes, v);
     for (size_t half = kWidth / 2; half > 0; half /= 2)
@@ -45,10 +38,9 @@ inline __attribute__((always_inline)) double total(Vec v) {
 }
 
 // exp(x) for x <= 0 to about one unit in the last place; below -700 it is 0.
-inline __attribute__((always_inline)) Vec exp_negative(Vec x) {
-    const Vec lowest = spread(-700.0);
-    const IntVec alive = x > lowest;
-    x = alive ? x : lowest;
+LOCALEGOP_INLINE Vec exp_negative(Vec x) {
+    const Vec lowest = spread(-700.0), given = x;
+    x = where_less(lowest, given, x, lowest);
     const Vec magic = spread(6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer
     const Vec shifted = x * 1.4426950408889634 + magic;
     const Vec whole = shifted - magic;
@@ -69,21 +61,11 @@ inline __attribute__((always_inline)) Vec exp_negative(Vec x) {
     p = p * r + 1.0;
     p = p * r + 1.0;
     // The low bits of `shifted` hold the integer; moved to the exponent they multiply by 2^whole.
-    IntVec bits, power;
-    memcpy(&bits, &p, sizeof(bits));
-    memcpy(&power, &shifted, sizeof(power));
-    bits += power << 52;
-    bits &= alive;
-    Vec result;
-    memcpy(&result, &bits, sizeof(result));
-    return result;
+    return where_less(lowest, given, times_power(p, shifted), Vec{});
 }
 
-inline __attribute__((always_inline)) Vec square_root(Vec x) {
-    Vec root;
-    for (size_t l = 0; l < kWidth; ++l) root[l] = __builtin_sqrt(x[l]);
-    return root;
-}
+LOCALEGOP_INLINE Vec positive(Vec u) { return where_less(Vec{}, u, u, Vec{}); }
+LOCALEGOP_INLINE Vec inside(Vec u) { return where_less(u, spread(1.0), 1.0 - u, Vec{}); }
 
 // One past the last column in which some row of the factor is not zero: early for a diagonal one.
 template <int kRows>
@@ -95,9 +77,8 @@ inline size_t end_of_rows(const double* factor, size_t first, size_t dim) {
 }
 
 template <int kRows>
-inline __attribute__((always_inline)) void project(const double* columns, size_t stride, size_t count,
-                                                   const double* factor, size_t first, size_t dim,
-                                                   double* squared) {
+LOCALEGOP_INLINE void project(const double* columns, size_t stride, size_t count, const double* factor,
+                              size_t first, size_t dim, double* squared) {
     const bool fresh = first == 0;
     const size_t end = end_of_rows<kRows>(factor, first, dim);
     for (size_t k = 0; k < count; k += 2 * kWidth) {
@@ -142,20 +123,17 @@ void squared_norms(const double* columns, size_t stride, size_t count, const dou
     }
 }
 
-inline __attribute__((always_inline)) Vec positive(Vec u) { return u > 0.0 ? u : Vec{}; }
-inline __attribute__((always_inline)) Vec inside(Vec u) { return u < 1.0 ? 1.0 - u : Vec{}; }
-
 // One struct a kernel of the table, gaussian_kernel and so on.
 #define LOCALEGOP_KERNEL_STRUCT(name, expression, support, decay_)                                     \
     struct name##_kernel {                                                                             \
         static constexpr double decay = decay_;                                                        \
-        static inline __attribute__((always_inline)) Vec profile(Vec u) { return expression; }         \
+        static LOCALEGOP_INLINE Vec profile(Vec u) { return expression; }         \
     };
 LOCALEGOP_KERNELS(LOCALEGOP_KERNEL_STRUCT)
 
 template <class Kernel>
-void fill_weights(const double* squared, const double* sample_weights, size_t count, double scale, double shift,
-                  double* weights) {
+void fill_weights(const double* squared, const double* sample_weights, size_t count, double scale,
+                  double shift, double* weights) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         Vec w = Kernel::profile(load(squared + k) * scale - shift);
         if (sample_weights) w *= load(sample_weights + k);
@@ -163,10 +141,11 @@ void fill_weights(const double* squared, const double* sample_weights, size_t co
     }
 }
 
-void weights(KernelId kernel, const double* squared, const double* sample_weights, size_t count, double scale,
-             double shift, double* out) {
+void weights(KernelId kernel, const double* squared, const double* sample_weights, size_t count,
+             double scale, double shift, double* out) {
 #define LOCALEGOP_CASE(name, profile, support, decay) \
-    case KernelId::name: return fill_weights<name##_kernel>(squared, sample_weights, count, scale, shift, out);
+    case KernelId::name:                              \
+        return fill_weights<name##_kernel>(squared, sample_weights, count, scale, shift, out);
     switch (kernel) {
         LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
@@ -175,7 +154,8 @@ void weights(KernelId kernel, const double* squared, const double* sample_weight
 }
 
 template <class Kernel>
-void fill_roots(const double* squared, const double* root_sample_weights, size_t count, double shift, double* roots) {
+void fill_roots(const double* squared, const double* root_sample_weights, size_t count, double shift,
+                double* roots) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) - shift;
         // The root of exp(-c u) is exp(-c u / 2): no square root needed.
@@ -188,7 +168,8 @@ void fill_roots(const double* squared, const double* root_sample_weights, size_t
 void root_weights(KernelId kernel, const double* squared, const double* root_sample_weights, size_t count,
                   double shift, double* roots) {
 #define LOCALEGOP_CASE(name, profile, support, decay) \
-    case KernelId::name: return fill_roots<name##_kernel>(squared, root_sample_weights, count, shift, roots);
+    case KernelId::name:                              \
+        return fill_roots<name##_kernel>(squared, root_sample_weights, count, shift, roots);
     switch (kernel) {
         LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
@@ -197,14 +178,15 @@ void root_weights(KernelId kernel, const double* squared, const double* root_sam
 }
 
 double minimum(const double* values, size_t count) {
-    double least = __builtin_inf();
-    Vec low = spread(least);
+    Vec low = spread(kInfinite);
     size_t k = 0;
     for (; k + kWidth <= count; k += kWidth) {
         const Vec v = load(values + k);
-        low = v < low ? v : low;
+        low = where_less(v, low, v, low);
     }
-    for (size_t l = 0; l < kWidth; ++l) least = low[l] < least ? low[l] : least;
+    double lanes[kWidth], least = kInfinite;
+    store(lanes, low);
+    for (size_t l = 0; l < kWidth; ++l) least = lanes[l] < least ? lanes[l] : least;
     for (; k < count; ++k) least = values[k] < least ? values[k] : least;
     return least;
 }
@@ -252,8 +234,8 @@ void centered(const double* column, const double* roots, size_t count, double me
 }
 
 template <int kRows>
-inline __attribute__((always_inline)) void sum_rows(const double* columns, size_t stride,
-                                                    const double* roots, size_t full, double* sums) {
+LOCALEGOP_INLINE void sum_rows(const double* columns, size_t stride, const double* roots, size_t full,
+                               double* sums) {
     Vec sum[kRows];
     for (int a = 0; a < kRows; ++a) sum[a] = Vec{};
     for (size_t k = 0; k < full; k += kWidth) {
@@ -304,8 +286,8 @@ KernelSums decaying_sums(KernelId kernel, const double* squared, const double* s
 
 // Dot products of kA rows with kB rows over all points, added to the lower triangle.
 template <int kA, int kB>
-inline __attribute__((always_inline)) void tile(const double* columns, size_t stride, size_t full,
-                                                size_t rows, size_t a0, size_t b0, double* gram) {
+LOCALEGOP_INLINE void tile(const double* columns, size_t stride, size_t full, size_t rows, size_t a0,
+                           size_t b0, double* gram) {
     Vec sums[kA][kB];
     for (int a = 0; a < kA; ++a)
         for (int b = 0; b < kB; ++b) sums[a][b] = Vec{};
@@ -325,8 +307,8 @@ inline __attribute__((always_inline)) void tile(const double* columns, size_t st
 }
 
 template <int kA>
-inline __attribute__((always_inline)) void tile_row(const double* columns, size_t stride, size_t full,
-                                                    size_t rows, size_t a0, double* gram) {
+LOCALEGOP_INLINE void tile_row(const double* columns, size_t stride, size_t full, size_t rows, size_t a0,
+                               double* gram) {
     const size_t end = a0 + kA;  // columns past the diagonal of the last row are not needed
     size_t b = 0;
     for (; b + 3 <= end; b += 3) tile<kA, 3>(columns, stride, full, rows, a0, b, gram);
@@ -343,7 +325,7 @@ void gram(const double* columns, size_t stride, size_t count, size_t rows, doubl
     if (rows - a == 1) tile_row<1>(columns, stride, full, rows, a, out);
 }
 
-inline __attribute__((always_inline)) double dot(const double* x, const double* y, size_t size) {
+LOCALEGOP_INLINE double dot(const double* x, const double* y, size_t size) {
     Vec sum[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // several, so that additions need not wait for each other
     size_t k = 0;
     for (; k + 4 * kWidth <= size; k += 4 * kWidth)
@@ -356,7 +338,7 @@ inline __attribute__((always_inline)) double dot(const double* x, const double* 
 
 // Subtract from kRows rows, at kBlocks vectors from column i on, what the rows above them contribute.
 template <int kRows, int kBlocks>
-inline __attribute__((always_inline)) void reduce(double* matrix, size_t stride, size_t first, size_t i) {
+LOCALEGOP_INLINE void reduce(double* matrix, size_t stride, size_t first, size_t i) {
     Vec sums[kRows][kBlocks];
     for (int r = 0; r < kRows; ++r)
         for (int u = 0; u < kBlocks; ++u) sums[r][u] = load(matrix + (first + r) * stride + i + u * kWidth);
@@ -375,7 +357,7 @@ inline __attribute__((always_inline)) void reduce(double* matrix, size_t stride,
 
 // Rows first .. first + kRows of the factor, given those above. Columns before the diagonal hold nothing.
 template <int kRows>
-inline __attribute__((always_inline)) bool factor_rows(double* matrix, size_t stride, size_t first) {
+LOCALEGOP_INLINE bool factor_rows(double* matrix, size_t stride, size_t first) {
     const size_t start = first / kWidth * kWidth;
     size_t i = start;
     for (; i + 2 * kWidth <= stride; i += 2 * kWidth) reduce<kRows, 2>(matrix, stride, first, i);
@@ -389,7 +371,7 @@ inline __attribute__((always_inline)) bool factor_rows(double* matrix, size_t st
         }
         const double pivot = row[first + r];
         if (!(pivot > 0.0)) return false;
-        const Vec scale = spread(1.0 / __builtin_sqrt(pivot));
+        const Vec scale = spread(1.0 / sqrt(pivot));
         for (i = start; i < stride; i += kWidth) store(row + i, load(row + i) * scale);
     }
     return true;

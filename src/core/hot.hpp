@@ -29,8 +29,8 @@ struct HotLoops {
     // weights[k] = sample_weights[k] * kernel(scale * squared[k] - shift); sample_weights may be null.
     void (*weights)(KernelId kernel, const double* squared, const double* sample_weights, std::size_t count,
                     double scale, double shift, double* weights);
-    // roots[k] = root_sample_weights[k] * sqrt(kernel(squared[k] - shift)), zero beyond count up to the padded
-    // count.
+    // roots[k] = root_sample_weights[k] * sqrt(kernel(squared[k] - shift)), zero beyond count up to the
+    // padded count.
     void (*root_weights)(KernelId kernel, const double* squared, const double* root_sample_weights,
                          std::size_t count, double shift, double* roots);
     double (*minimum)(const double* values, std::size_t count);  // infinite for none

@@ -7,12 +7,12 @@
 namespace localegop {
 
 // One line a kernel: X(name, profile, support, decay).
-//   profile  k(u) of the squared distance u, one at 0, not rising; u is a vector (hot.cpp), on which +, -, *, /,
-//            exp_negative (for x <= 0), square_root, positive (the larger of u and 0) and inside (the larger of
-//            1 - u and 0) work
+//   profile  k(u) of the squared distance u, one at 0, not rising; u is a vector (hot.cpp), on which +, -, *,
+//            /, exp_negative (for x <= 0), square_root, positive (the larger of u and 0) and inside (the
+//            larger of 1 - u and 0) work
 //   support  k(u) = 0 for u >= support
-//   decay    c if k is exp(-c u), so that k(u + shift) is proportional to k(u): distances may then be counted
-//            from the nearest point on; otherwise 0
+//   decay    c if k is exp(-c u), so that k(u + shift) is proportional to k(u): distances may then be
+//            counted from the nearest point on; otherwise 0
 #define LOCALEGOP_KERNELS(X)                                           \
     X(gaussian, exp_negative(-positive(u)), kInfinite, 1.0)            \
     X(epanechnikov, inside(u), 1.0, 0.0)                               \

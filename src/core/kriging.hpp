@@ -19,8 +19,8 @@ namespace localegop {
 // Coordinates z are such that squared distances are those of the metric at the scale of the neighborhood.
 // The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2). Rough
 // functions have exp(-|z - z'| / length) for the first term; without a linear trend the last one is left out.
-// That of the labels has ridge / sample weight on the diagonal in addition. Only the ratio of the ridge to the first
-// term matters, so labels may have any unit.
+// That of the labels has ridge / sample weight on the diagonal in addition. Only the ratio of the ridge to the
+// first term matters, so labels may have any unit.
 class Kriging {
   public:
     static constexpr double kTrend = 10.0;
@@ -171,8 +171,8 @@ class Kriging {
     const HotLoops& hot_;
     std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
     std::vector<std::size_t> chosen_;
-    std::vector<double> factor_, places_, norms_, products_, sample_weights_, part_, means_, labels_, squared_, row_,
-        covariance_, to_center_, pull_, system_, smoother_, dual_;
+    std::vector<double> factor_, places_, norms_, products_, sample_weights_, part_, means_, labels_, squared_,
+        row_, covariance_, to_center_, pull_, system_, smoother_, dual_;
 };
 
 // What to krige: one neighborhood a center, in it several fits, each with a length, a ridge and more.

@@ -17,6 +17,7 @@
 #include "kriging.hpp"
 #include "nearest.hpp"
 #include "neighborhoods.hpp"
+#include "parallel.hpp"
 #include "points.hpp"
 #include "sampled.hpp"
 
@@ -69,7 +70,8 @@ void without_gil(Loop loop) {
 Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
     Points p;
     p.n = rows.shape(0), p.dim = rows.shape(1), p.outputs = labels.shape(1);
-    require(labels.shape(0) == p.n && sample_weights.shape(0) == p.n, "rows, labels and sample_weights differ in length");
+    require(labels.shape(0) == p.n && sample_weights.shape(0) == p.n,
+            "rows, labels and sample_weights differ in length");
     require(p.n > 0 && p.n < (std::size_t{1} << 31), "the number of points must be in 1 .. 2^31");
     p.rows.assign(rows.data(), rows.data() + p.n * p.dim);
     p.labels.assign(labels.data(), labels.data() + p.n * p.outputs);
@@ -173,21 +175,21 @@ struct Neighborhoods {
 
     nb::tuple neighbors(std::size_t i) const {
         require(i < kept.size(), "no such center");
-        const Neighbors& near = kept[i];
-        auto* indices = new std::int32_t[near.indices.size() + 1];
-        std::copy(near.indices.begin(), near.indices.end(), indices);
+        const Neighbors& found = kept[i];
+        auto* indices = new std::int32_t[found.indices.size() + 1];
+        std::copy(found.indices.begin(), found.indices.end(), indices);
         nb::capsule owner(indices, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
-        Fresh weights({near.weights.size()});
-        std::copy(near.weights.begin(), near.weights.end(), weights.data);
+        Fresh weights({found.weights.size()});
+        std::copy(found.weights.begin(), found.weights.end(), weights.data);
         return nb::make_tuple(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(
-                                  indices, {near.indices.size()}, owner),
+                                  indices, {found.indices.size()}, owner),
                               weights.array());
     }
 
     std::size_t bytes() const {
         std::size_t sum = 0;
-        for (const Neighbors& near : kept)
-            sum += sizeof(near) + near.indices.capacity() * 4 + near.weights.capacity() * 8;
+        for (const Neighbors& found : kept)
+            sum += sizeof(found) + found.indices.capacity() * 4 + found.weights.capacity() * 8;
         return sum;
     }
 };
@@ -351,13 +353,15 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled core of localegop.";
     m.attr("instruction_set") = hot_loops().name;
     m.attr("instruction_sets") = instruction_sets();
+    m.attr("threading") = kThreading;
     nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
         .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
                  return std::make_shared<Points>(make_points(rows, labels, sample_weights));
              }),
              "rows"_a, "labels"_a, "sample_weights"_a);
     m.attr("kernels") = kernel_table();
-    m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a, "k(u) of a kernel of the table.");
+    m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a,
+          "k(u) of a kernel of the table.");
     nb::class_<KernelSpec>(m, "KernelSpec", "Kernel and tolerances that cut neighborhoods out of the data.")
         .def_static("named", &named_kernel, "name"_a, "cutoff"_a, "tolerance"_a)
         .def_static("custom", &custom_kernel, "profile"_a, "support"_a, "shift_invariant"_a, "cutoff"_a,

@@ -158,8 +158,8 @@ class Neighborhood {
         if (kernel_.shift_invariant() && kernel_.id != KernelId::custom) {
             shifted_.resize(padded(count_));
             for (std::size_t k = 0; k < padded(count_); ++k) shifted_[k] = squared_[k] - nearest_;
-            const KernelSums s = hot_.decaying_sums(kernel_.id, shifted_.data(), sample_weights_.data(), count_,
-                                                     scale);
+            const KernelSums s =
+                hot_.decaying_sums(kernel_.id, shifted_.data(), sample_weights_.data(), count_, scale);
             slope = 2.0 * s.first_slope / s.first - s.second_slope / s.second;
             return 2.0 * std::log(s.first) - std::log(s.second);
         }
@@ -177,7 +177,8 @@ class Neighborhood {
     void evaluate(double scale) {
         const double shift = kernel_.shift_invariant() ? scale * nearest_ : 0.0;
         if (kernel_.id != KernelId::custom) {
-            hot_.weights(kernel_.id, squared_.data(), sample_weights_.data(), count_, scale, shift, weights_.data());
+            hot_.weights(kernel_.id, squared_.data(), sample_weights_.data(), count_, scale, shift,
+                         weights_.data());
             return;
         }
         kernel_.custom_weights(squared_.data(), count_, scale, shift, shifted_, weights_.data());

@@ -140,16 +140,16 @@ bool average_outer_products(const Points& points, const std::vector<Neighbors>& 
         return [&, columns = std::vector<double>(dim * stride)](std::size_t i) mutable {
             double* gram = out + i * dim * dim;
             std::fill(gram, gram + dim * dim, 0.0);
-            const Neighbors& near = kept[i];
-            const std::size_t total = near.indices.size() * outputs;
+            const Neighbors& found = kept[i];
+            const std::size_t total = found.indices.size() * outputs;
             for (std::size_t from = 0; from < total; from += tile) {
                 const std::size_t size = std::min(tile, total - from);
                 for (std::size_t k = 0; k < padded(size); ++k) {
                     const std::size_t at = (from + k) / outputs, output = (from + k) % outputs;
                     const bool real = k < size;
-                    const double root = real ? std::sqrt(near.weights[at]) : 0.0;
+                    const double root = real ? std::sqrt(found.weights[at]) : 0.0;
                     const double* g =
-                        real ? gradients + (near.indices[at] * outputs + output) * dim : gradients;
+                        real ? gradients + (found.indices[at] * outputs + output) * dim : gradients;
                     for (std::size_t a = 0; a < dim; ++a) columns[a * stride + k] = root * g[a];
                 }
                 hot.gram(columns.data(), stride, size, dim, gram);

@@ -119,7 +119,8 @@ class SampledQuery {
         for (std::size_t k = 0; k < count; ++k) {
             const std::size_t i = candidates ? candidates[k] : k;
             double along = 0.0;
-            for (std::size_t a = 0; a < dim; ++a) along += factor_[a] * (points_.row(i)[features_[a]] - query[features_[a]]);
+            for (std::size_t a = 0; a < dim; ++a)
+                along += factor_[a] * (points_.row(i)[features_[a]] - query[features_[a]]);
             leading_[k] = {along, static_cast<std::int32_t>(i)};
         }
         std::sort(leading_.begin(), leading_.end(), [](const Placed& a, const Placed& b) {

@@ -7,6 +7,7 @@ Array = NDArray[np.float64]
 
 instruction_set: str  # in use: the fastest, or what the environment variable LOCALEGOP_ISA names
 instruction_sets: tuple[str, ...]  # that this processor can run, slowest first
+threading: str  # what loops run on: "openmp" or "std::thread"
 kernels: tuple[tuple[str, float, bool], ...]  # name, support, whether shift invariant
 
 def kernel_profile(name: str, squared_distances: Array) -> Array: ...

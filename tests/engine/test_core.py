@@ -360,3 +360,51 @@ def test_an_instruction_set_that_cannot_run_is_an_import_error_that_says_what_ca
     assert "ImportError" in error
     assert "LOCALEGOP_ISA is 'sse9'" in error
     assert f"this processor can run: {', '.join(_core.instruction_sets)}." in error
+
+
+INTERRUPTED = """
+import signal, threading, time
+import numpy as np
+from localegop import _core
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4000, 6))
+points = _core.Points(X, X[:, :1].copy(), np.ones(len(X)))
+spec = _core.KernelSpec.named("gaussian", 1e-12, 1e-12)
+around = points, spec, np.tile(X, (20, 1)), np.tile(np.eye(6), (80000, 1, 1)), None, None
+threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    _core.localize(
+        *around, None, np.full((80000, 1), 45.0), None, False, None, 1, [0], [0.0], False, False, THREADS
+    )
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start)
+else:
+    print("finished", time.monotonic() - start)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_can_be_interrupted(threads):
+    done = under("", INTERRUPTED.replace("THREADS", str(threads)))
+    assert done.stdout.startswith(b"interrupted"), (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_an_error_in_any_thread_is_raised(threads):
+    X, y, queries, metrics = problem(2, centers=400)
+    lengths = np.full(400, 20)
+    lengths[317] = 0
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    indices = RNG.integers(0, 300, size=start[-1]).astype(np.int32)
+    with pytest.raises(RuntimeError, match="no candidate points"):
+        run(X, y, queries, metrics, start=start, indices=indices, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    X, y, queries, metrics = problem(3, centers=50)
+    for ours, theirs in zip(
+        run(X, y, queries, metrics, threads=threads)[1:], run(X, y, queries, metrics)[1:], strict=True
+    ):
+        assert np.array_equal(ours, theirs)
