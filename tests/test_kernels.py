@@ -1,5 +1,8 @@
 """Kernels: profiles, weights, names."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -7,11 +10,21 @@ from localegop import reference
 from localegop.kernels import KERNELS, Kernel, as_kernel, effective_size
 
 
+def test_every_kernel_of_the_core_is_in_the_reference_and_the_other_way_round():
+    assert KERNELS.keys() == reference.KERNELS.keys()
+
+
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_profile_is_that_of_the_reference(name):
-    u = np.linspace(0, 5, 101)
-    assert KERNELS[name](u) == pytest.approx(reference.KERNELS[name](u))
-    assert KERNELS.keys() == reference.KERNELS.keys()
+    u = np.concatenate([np.linspace(0, 5, 101), [30.0, 600.0]]).reshape(-1, 1)
+    assert KERNELS[name](u) == pytest.approx(reference.KERNELS[name](u), rel=1e-14, abs=0.0)
+
+
+def test_built_in_kernels_stay_so_when_copied_or_pickled():
+    for kernel in KERNELS.values():
+        assert copy.deepcopy(kernel).built_in
+        assert pickle.loads(pickle.dumps(kernel)).built_in
+    assert not Kernel("gaussian", lambda u: np.exp(-u)).built_in
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
@@ -67,3 +80,19 @@ def test_as_kernel():
     for wrong in ("boxcar", 3):
         with pytest.raises(ValueError, match=r"kernel must be one of .*'gaussian'.*, got"):
             as_kernel(wrong)
+
+
+def test_a_support_that_leaves_weights_beyond_it_is_refused():
+    with pytest.raises(ValueError, match=r"must be 0 from its support 1\.5 on.*larger support"):
+        Kernel("box", box, support=1.5)
+    with pytest.raises(ValueError, match="must be positive, got 0"):
+        Kernel("box", box, support=0.0)
+    assert Kernel("box", box, support=2.0).support == 2.0
+
+
+@pytest.mark.parametrize(
+    "profile", [lambda u: 1.0 / (1.0 + u), box, lambda u: np.exp(-1e4 * u), lambda u: np.ones_like(u)]
+)
+def test_a_kernel_that_is_not_shift_invariant_cannot_be_said_to_be(profile):
+    with pytest.raises(ValueError, match=r"must be exp\(-c u\).*leave shift_invariant at False"):
+        Kernel("own", profile, shift_invariant=True)

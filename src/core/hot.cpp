@@ -4,8 +4,19 @@
 
 #include "hot.hpp"
 
-#include <stdint.h>
+#include <math.h>
 #include <string.h>
+
+// The vectors to work on. Only the copies for AVX need GCC or Clang.
+#if defined(LOCALEGOP_PLAIN)
+#include "vec_plain.hpp"
+#elif defined(__AVX__) && defined(__GNUC__)
+#include "vec_gnu.hpp"
+#elif defined(__x86_64__) || defined(_M_X64)
+#include "vec_sse2.hpp"
+#else
+#include "vec_plain.hpp"
+#endif
 
 #ifndef LOCALEGOP_ISA
 #error "LOCALEGOP_ISA must name the instruction set of this copy"
@@ -18,25 +29,7 @@
 namespace localegop {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr size_t kWidth = 8;
-#elif defined(__AVX__)
-constexpr size_t kWidth = 4;
-#else
-constexpr size_t kWidth = 2;
-#endif
-
-typedef double Vec __attribute__((vector_size(kWidth * 8)));
-typedef int64_t IntVec __attribute__((vector_size(kWidth * 8)));
-
-inline __attribute__((always_inline)) Vec load(const double* from) {
-    Vec v;
-    memcpy(&v, from, sizeof(v));
-    return v;
-}
-inline __attribute__((always_inline)) void store(double* to, Vec v) { memcpy(to, &v, sizeof(v)); }
-inline __attribute__((always_inline)) Vec spread(double x) { return Vec{} + x; }
-inline __attribute__((always_inline)) double total(Vec v) {
+LOCALEGOP_INLINE double total(Vec v) {
     double lanes[kWidth];
     store(lanes, v);
     for (size_t half = kWidth / 2; half > 0; half /= 2)
@@ -45,10 +38,9 @@ inline __attribute__((always_inline)) double total(Vec v) {
 }
 
 // exp(x) for x <= 0 to about one unit in the last place; below -700 it is 0.
-inline __attribute__((always_inline)) Vec exp_negative(Vec x) {
-    const Vec lowest = spread(-700.0);
-    const IntVec alive = x > lowest;
-    x = alive ? x : lowest;
+LOCALEGOP_INLINE Vec exp_negative(Vec x) {
+    const Vec lowest = spread(-700.0), given = x;
+    x = where_less(lowest, given, x, lowest);
     const Vec magic = spread(6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer
     const Vec shifted = x * 1.4426950408889634 + magic;
     const Vec whole = shifted - magic;
@@ -69,21 +61,11 @@ inline __attribute__((always_inline)) Vec exp_negative(Vec x) {
     p = p * r + 1.0;
     p = p * r + 1.0;
     // The low bits of `shifted` hold the integer; moved to the exponent they multiply by 2^whole.
-    IntVec bits, power;
-    memcpy(&bits, &p, sizeof(bits));
-    memcpy(&power, &shifted, sizeof(power));
-    bits += power << 52;
-    bits &= alive;
-    Vec result;
-    memcpy(&result, &bits, sizeof(result));
-    return result;
+    return where_less(lowest, given, times_power(p, shifted), Vec{});
 }
 
-inline __attribute__((always_inline)) Vec square_root(Vec x) {
-    Vec root;
-    for (size_t l = 0; l < kWidth; ++l) root[l] = __builtin_sqrt(x[l]);
-    return root;
-}
+LOCALEGOP_INLINE Vec positive(Vec u) { return where_less(Vec{}, u, u, Vec{}); }
+LOCALEGOP_INLINE Vec inside(Vec u) { return where_less(u, spread(1.0), 1.0 - u, Vec{}); }
 
 // One past the last column in which some row of the factor is not zero: early for a diagonal one.
 template <int kRows>
@@ -95,9 +77,8 @@ inline size_t end_of_rows(const double* factor, size_t first, size_t dim) {
 }
 
 template <int kRows>
-inline __attribute__((always_inline)) void project(const double* columns, size_t stride, size_t count,
-                                                   const double* factor, size_t first, size_t dim,
-                                                   double* squared) {
+LOCALEGOP_INLINE void project(const double* columns, size_t stride, size_t count, const double* factor,
+                              size_t first, size_t dim, double* squared) {
     const bool fresh = first == 0;
     const size_t end = end_of_rows<kRows>(factor, first, dim);
     for (size_t k = 0; k < count; k += 2 * kWidth) {
@@ -142,89 +123,70 @@ void squared_norms(const double* columns, size_t stride, size_t count, const dou
     }
 }
 
-inline __attribute__((always_inline)) Vec profile(KernelId kernel, Vec u) {
-    const Vec zero = Vec{}, inside = (u < 1.0) ? 1.0 - u : zero;
-    switch (kernel) {
-        case KernelId::gaussian: return exp_negative((u > zero) ? -u : zero);
-        case KernelId::epanechnikov: return inside;
-        case KernelId::biweight: return inside * inside;
-        case KernelId::triweight: return inside * inside * inside;
-        case KernelId::laplace: return exp_negative(-square_root((u > zero) ? u : zero));
-        case KernelId::student: return 1.0 / ((1.0 + u) * (1.0 + u));
-        case KernelId::custom: break;
-    }
-    return zero;
-}
+// One struct a kernel of the table, gaussian_kernel and so on.
+#define LOCALEGOP_KERNEL_STRUCT(name, expression, support, decay_)                                     \
+    struct name##_kernel {                                                                             \
+        static constexpr double decay = decay_;                                                        \
+        static LOCALEGOP_INLINE Vec profile(Vec u) { return expression; }         \
+    };
+LOCALEGOP_KERNELS(LOCALEGOP_KERNEL_STRUCT)
 
-template <KernelId kernel>
-void fill_weights(const double* squared, const double* share, size_t count, double scale, double shift,
-                  double* weights) {
+template <class Kernel>
+void fill_weights(const double* squared, const double* sample_weights, size_t count, double scale,
+                  double shift, double* weights) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
-        Vec w = profile(kernel, load(squared + k) * scale - shift);
-        if (share) w *= load(share + k);
+        Vec w = Kernel::profile(load(squared + k) * scale - shift);
+        if (sample_weights) w *= load(sample_weights + k);
         store(weights + k, w);
     }
 }
 
-void weights(KernelId kernel, const double* squared, const double* share, size_t count, double scale,
-             double shift, double* out) {
+void weights(KernelId kernel, const double* squared, const double* sample_weights, size_t count,
+             double scale, double shift, double* out) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name:                              \
+        return fill_weights<name##_kernel>(squared, sample_weights, count, scale, shift, out);
     switch (kernel) {
-        case KernelId::gaussian:
-            return fill_weights<KernelId::gaussian>(squared, share, count, scale, shift, out);
-        case KernelId::epanechnikov:
-            return fill_weights<KernelId::epanechnikov>(squared, share, count, scale, shift, out);
-        case KernelId::biweight:
-            return fill_weights<KernelId::biweight>(squared, share, count, scale, shift, out);
-        case KernelId::triweight:
-            return fill_weights<KernelId::triweight>(squared, share, count, scale, shift, out);
-        case KernelId::laplace:
-            return fill_weights<KernelId::laplace>(squared, share, count, scale, shift, out);
-        case KernelId::student:
-            return fill_weights<KernelId::student>(squared, share, count, scale, shift, out);
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
     }
+#undef LOCALEGOP_CASE
 }
 
-template <KernelId kernel>
-void fill_roots(const double* squared, const double* share, size_t count, double shift, double* roots) {
+template <class Kernel>
+void fill_roots(const double* squared, const double* root_sample_weights, size_t count, double shift,
+                double* roots) {
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) - shift;
-        // The root of a Gaussian is a Gaussian of half the distance: no square root needed.
-        const Vec root = kernel == KernelId::gaussian ? profile(kernel, 0.5 * u)
-                                                      : square_root(profile(kernel, u));
-        store(roots + k, root * load(share + k));
+        // The root of exp(-c u) is exp(-c u / 2): no square root needed.
+        const Vec root = Kernel::decay > 0.0 ? Kernel::profile(0.5 * u) : square_root(Kernel::profile(u));
+        store(roots + k, root * load(root_sample_weights + k));
     }
     for (size_t k = count; k < padded(count); ++k) roots[k] = 0.0;
 }
 
-void root_weights(KernelId kernel, const double* squared, const double* share, size_t count,
+void root_weights(KernelId kernel, const double* squared, const double* root_sample_weights, size_t count,
                   double shift, double* roots) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name:                              \
+        return fill_roots<name##_kernel>(squared, root_sample_weights, count, shift, roots);
     switch (kernel) {
-        case KernelId::gaussian:
-            return fill_roots<KernelId::gaussian>(squared, share, count, shift, roots);
-        case KernelId::epanechnikov:
-            return fill_roots<KernelId::epanechnikov>(squared, share, count, shift, roots);
-        case KernelId::biweight:
-            return fill_roots<KernelId::biweight>(squared, share, count, shift, roots);
-        case KernelId::triweight:
-            return fill_roots<KernelId::triweight>(squared, share, count, shift, roots);
-        case KernelId::laplace:
-            return fill_roots<KernelId::laplace>(squared, share, count, shift, roots);
-        case KernelId::student:
-            return fill_roots<KernelId::student>(squared, share, count, shift, roots);
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
         case KernelId::custom: break;
     }
+#undef LOCALEGOP_CASE
 }
 
 double minimum(const double* values, size_t count) {
-    double least = __builtin_inf();
-    Vec low = spread(least);
+    Vec low = spread(kInfinite);
     size_t k = 0;
     for (; k + kWidth <= count; k += kWidth) {
         const Vec v = load(values + k);
-        low = v < low ? v : low;
+        low = where_less(v, low, v, low);
     }
-    for (size_t l = 0; l < kWidth; ++l) least = low[l] < least ? low[l] : least;
+    double lanes[kWidth], least = kInfinite;
+    store(lanes, low);
+    for (size_t l = 0; l < kWidth; ++l) least = lanes[l] < least ? lanes[l] : least;
     for (; k < count; ++k) least = values[k] < least ? values[k] : least;
     return least;
 }
@@ -272,8 +234,8 @@ void centered(const double* column, const double* roots, size_t count, double me
 }
 
 template <int kRows>
-inline __attribute__((always_inline)) void sum_rows(const double* columns, size_t stride,
-                                                    const double* roots, size_t full, double* sums) {
+LOCALEGOP_INLINE void sum_rows(const double* columns, size_t stride, const double* roots, size_t full,
+                               double* sums) {
     Vec sum[kRows];
     for (int a = 0; a < kRows; ++a) sum[a] = Vec{};
     for (size_t k = 0; k < full; k += kWidth) {
@@ -292,25 +254,40 @@ void weighted_sums(const double* columns, size_t stride, const double* roots, si
     for (; a < rows; ++a) sum_rows<1>(columns + a * stride, stride, roots, full, sums + a);
 }
 
-KernelSums gaussian_sums(const double* squared, const double* share, size_t count, double scale) {
+// The slope of exp(-c scale u) in log scale is -c scale u times itself.
+template <class Kernel>
+KernelSums sums_of(const double* squared, const double* sample_weights, size_t count, double scale) {
     Vec first{}, second{}, first_slope{}, second_slope{};
     for (size_t k = 0; k < padded(count); k += kWidth) {
         const Vec u = load(squared + k) * scale;
-        const Vec k1 = exp_negative(-u);
-        const Vec w = share ? k1 * load(share + k) : k1;
+        const Vec k1 = Kernel::profile(u);
+        const Vec w = sample_weights ? k1 * load(sample_weights + k) : k1;
         const Vec w2 = w * k1;
         first += w;
         second += w2;
         first_slope -= u * w;
         second_slope -= u * w2;
     }
-    return {total(first), total(second), total(first_slope), 2.0 * total(second_slope)};
+    return {total(first), total(second), Kernel::decay * total(first_slope),
+            2.0 * Kernel::decay * total(second_slope)};
+}
+
+KernelSums decaying_sums(KernelId kernel, const double* squared, const double* sample_weights, size_t count,
+                         double scale) {
+#define LOCALEGOP_CASE(name, profile, support, decay) \
+    case KernelId::name: return sums_of<name##_kernel>(squared, sample_weights, count, scale);
+    switch (kernel) {
+        LOCALEGOP_KERNELS(LOCALEGOP_CASE)
+        case KernelId::custom: break;
+    }
+#undef LOCALEGOP_CASE
+    return {};
 }
 
 // Dot products of kA rows with kB rows over all points, added to the lower triangle.
 template <int kA, int kB>
-inline __attribute__((always_inline)) void tile(const double* columns, size_t stride, size_t full,
-                                                size_t rows, size_t a0, size_t b0, double* gram) {
+LOCALEGOP_INLINE void tile(const double* columns, size_t stride, size_t full, size_t rows, size_t a0,
+                           size_t b0, double* gram) {
     Vec sums[kA][kB];
     for (int a = 0; a < kA; ++a)
         for (int b = 0; b < kB; ++b) sums[a][b] = Vec{};
@@ -330,8 +307,8 @@ inline __attribute__((always_inline)) void tile(const double* columns, size_t st
 }
 
 template <int kA>
-inline __attribute__((always_inline)) void tile_row(const double* columns, size_t stride, size_t full,
-                                                    size_t rows, size_t a0, double* gram) {
+LOCALEGOP_INLINE void tile_row(const double* columns, size_t stride, size_t full, size_t rows, size_t a0,
+                               double* gram) {
     const size_t end = a0 + kA;  // columns past the diagonal of the last row are not needed
     size_t b = 0;
     for (; b + 3 <= end; b += 3) tile<kA, 3>(columns, stride, full, rows, a0, b, gram);
@@ -348,7 +325,7 @@ void gram(const double* columns, size_t stride, size_t count, size_t rows, doubl
     if (rows - a == 1) tile_row<1>(columns, stride, full, rows, a, out);
 }
 
-inline __attribute__((always_inline)) double dot(const double* x, const double* y, size_t size) {
+LOCALEGOP_INLINE double dot(const double* x, const double* y, size_t size) {
     Vec sum[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // several, so that additions need not wait for each other
     size_t k = 0;
     for (; k + 4 * kWidth <= size; k += 4 * kWidth)
@@ -361,7 +338,7 @@ inline __attribute__((always_inline)) double dot(const double* x, const double* 
 
 // Subtract from kRows rows, at kBlocks vectors from column i on, what the rows above them contribute.
 template <int kRows, int kBlocks>
-inline __attribute__((always_inline)) void reduce(double* matrix, size_t stride, size_t first, size_t i) {
+LOCALEGOP_INLINE void reduce(double* matrix, size_t stride, size_t first, size_t i) {
     Vec sums[kRows][kBlocks];
     for (int r = 0; r < kRows; ++r)
         for (int u = 0; u < kBlocks; ++u) sums[r][u] = load(matrix + (first + r) * stride + i + u * kWidth);
@@ -380,7 +357,7 @@ inline __attribute__((always_inline)) void reduce(double* matrix, size_t stride,
 
 // Rows first .. first + kRows of the factor, given those above. Columns before the diagonal hold nothing.
 template <int kRows>
-inline __attribute__((always_inline)) bool factor_rows(double* matrix, size_t stride, size_t first) {
+LOCALEGOP_INLINE bool factor_rows(double* matrix, size_t stride, size_t first) {
     const size_t start = first / kWidth * kWidth;
     size_t i = start;
     for (; i + 2 * kWidth <= stride; i += 2 * kWidth) reduce<kRows, 2>(matrix, stride, first, i);
@@ -394,7 +371,7 @@ inline __attribute__((always_inline)) bool factor_rows(double* matrix, size_t st
         }
         const double pivot = row[first + r];
         if (!(pivot > 0.0)) return false;
-        const Vec scale = spread(1.0 / __builtin_sqrt(pivot));
+        const Vec scale = spread(1.0 / sqrt(pivot));
         for (i = start; i < stride; i += kWidth) store(row + i, load(row + i) * scale);
     }
     return true;
@@ -426,12 +403,29 @@ void solve(const double* factor, size_t size, double* x) {
     }
 }
 
+// By name, because several of these have one type and could be exchanged unseen in a list.
+constexpr HotLoops assembled() {
+    HotLoops loops{};
+    loops.name = LOCALEGOP_TEXT(LOCALEGOP_ISA);
+    loops.squared_norms = squared_norms;
+    loops.weights = weights;
+    loops.root_weights = root_weights;
+    loops.minimum = minimum;
+    loops.squared_differences = squared_differences;
+    loops.squared_distances = squared_distances;
+    loops.centered = centered;
+    loops.weighted_sums = weighted_sums;
+    loops.sum_of_squares = sum_of_squares;
+    loops.decaying_sums = decaying_sums;
+    loops.gram = gram;
+    loops.cholesky = cholesky;
+    loops.solve = solve;
+    return loops;
+}
+
 }  // namespace
 
 extern const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA);
-const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = {
-    LOCALEGOP_TEXT(LOCALEGOP_ISA), squared_norms, weights, root_weights, minimum, squared_differences,
-    squared_distances, centered, weighted_sums, sum_of_squares, gaussian_sums, gram, cholesky,
-    solve};
+const HotLoops LOCALEGOP_JOIN(hot_loops_, LOCALEGOP_ISA) = assembled();
 
 }  // namespace localegop

@@ -6,13 +6,13 @@
 
 #include <cstddef>
 
+#include "kernels.hpp"
+
 namespace localegop {
 
 constexpr std::size_t kLane = 8;  // padding that suits every instruction set used
 
 inline std::size_t padded(std::size_t count) { return (count + kLane - 1) / kLane * kLane; }
-
-enum class KernelId : int { gaussian, epanechnikov, biweight, triweight, laplace, student, custom };
 
 // Sums over points that the search for a scale needs: of w, w^2, and of their derivatives in log scale.
 struct KernelSums {
@@ -26,11 +26,12 @@ struct HotLoops {
     // squared[k] = sum_r (sum_a factor[r][a] columns[a][k])^2, factor is (rank x dim), upper triangular.
     void (*squared_norms)(const double* columns, std::size_t stride, std::size_t count,
                           const double* factor, std::size_t rank, std::size_t dim, double* squared);
-    // weights[k] = share[k] * kernel(scale * squared[k] - shift); share may be null.
-    void (*weights)(KernelId kernel, const double* squared, const double* share, std::size_t count,
+    // weights[k] = sample_weights[k] * kernel(scale * squared[k] - shift); sample_weights may be null.
+    void (*weights)(KernelId kernel, const double* squared, const double* sample_weights, std::size_t count,
                     double scale, double shift, double* weights);
-    // roots[k] = share[k] * sqrt(kernel(squared[k] - shift)), zero beyond count up to the padded count.
-    void (*root_weights)(KernelId kernel, const double* squared, const double* share,
+    // roots[k] = root_sample_weights[k] * sqrt(kernel(squared[k] - shift)), zero beyond count up to the
+    // padded count.
+    void (*root_weights)(KernelId kernel, const double* squared, const double* root_sample_weights,
                          std::size_t count, double shift, double* roots);
     double (*minimum)(const double* values, std::size_t count);  // infinite for none
     // squared[k] = sum_r (columns[r][k] - center[r * stride])^2; may write up to the padded count.
@@ -47,9 +48,9 @@ struct HotLoops {
     void (*weighted_sums)(const double* columns, std::size_t stride, const double* roots,
                           std::size_t count, std::size_t rows, double* sums);
     double (*sum_of_squares)(const double* roots, std::size_t count);
-    // Sums for the Gaussian with weights share * exp(-scale * squared).
-    KernelSums (*gaussian_sums)(const double* squared, const double* share, std::size_t count,
-                                double scale);
+    // Sums for a kernel with a decay, with weights sample_weights * kernel(scale * squared).
+    KernelSums (*decaying_sums)(KernelId kernel, const double* squared, const double* sample_weights,
+                                std::size_t count, double scale);
     // gram[a * rows + b] += sum_k columns[a][k] * columns[b][k] for b <= a.
     void (*gram)(const double* columns, std::size_t stride, std::size_t count, std::size_t rows,
                  double* gram);
@@ -60,7 +61,8 @@ struct HotLoops {
     void (*solve)(const double* factor, std::size_t size, double* x);
 };
 
-// The fastest set this processor can run.
+// The fastest copy that this processor can run, or the one that the environment variable LOCALEGOP_ISA names;
+// throws if it names none that can run.
 const HotLoops& hot_loops();
 
 }  // namespace localegop

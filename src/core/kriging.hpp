@@ -19,8 +19,8 @@ namespace localegop {
 // Coordinates z are such that squared distances are those of the metric at the scale of the neighborhood.
 // The covariance of f at z and z' is exp(-|z - z'|^2 / (2 length^2)) + kTrend (1 + z'z' / length^2). Rough
 // functions have exp(-|z - z'| / length) for the first term; without a linear trend the last one is left out.
-// That of the labels has ridge / share on the diagonal in addition. Only the ratio of the ridge to the first
-// term matters, so labels may have any unit.
+// That of the labels has ridge / sample weight on the diagonal in addition. Only the ratio of the ridge to the
+// first term matters, so labels may have any unit.
 class Kriging {
   public:
     static constexpr double kTrend = 10.0;
@@ -113,11 +113,11 @@ class Kriging {
 
     void center_labels(const Neighborhood& hood) {
         const std::size_t outputs = points_.outputs;
-        share_.resize(count_);
+        sample_weights_.resize(count_);
         part_.resize(count_);
         double total = 0.0;
         for (std::size_t k = 0; k < count_; ++k) {
-            share_[k] = hood.share()[chosen_[k]];
+            sample_weights_[k] = hood.sample_weights()[chosen_[k]];
             total += part_[k] = hood.weights()[chosen_[k]];
         }
         for (double& part : part_) part /= total;
@@ -137,7 +137,7 @@ class Kriging {
         system_.resize(count_ * stride);
         for (double added = ridge;; added = std::max(added * 100.0, 1e-12)) {
             std::copy(covariance_.begin(), covariance_.end(), system_.begin());
-            for (std::size_t k = 0; k < count_; ++k) system_[k * stride + k] += added / share_[k];
+            for (std::size_t k = 0; k < count_; ++k) system_[k * stride + k] += added / sample_weights_[k];
             if (hot_.cholesky(system_.data(), count_) || added > 1e3) return;
         }
     }
@@ -148,7 +148,7 @@ class Kriging {
         for (std::size_t k = 0; k < count_; ++k) rest -= smoother_[k];
         for (std::size_t k = 0; k < count_; ++k) {
             const double l = smoother_[k] + rest * part_[k];
-            sum += l * (l / share_[k]);
+            sum += l * (l / sample_weights_[k]);
         }
         return sum;
     }
@@ -171,8 +171,8 @@ class Kriging {
     const HotLoops& hot_;
     std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
     std::vector<std::size_t> chosen_;
-    std::vector<double> factor_, places_, norms_, products_, share_, part_, means_, labels_, squared_, row_,
-        covariance_, to_center_, pull_, system_, smoother_, dual_;
+    std::vector<double> factor_, places_, norms_, products_, sample_weights_, part_, means_, labels_, squared_,
+        row_, covariance_, to_center_, pull_, system_, smoother_, dual_;
 };
 
 // What to krige: one neighborhood a center, in it several fits, each with a length, a ridge and more.
@@ -190,9 +190,9 @@ struct KrigingPlan {
 
 class KrigingWorker {
   public:
-    KrigingWorker(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+    KrigingWorker(const Points& points, const KernelSpec& kernel, const Batch& batch, const KrigingPlan& plan,
                   const BatchResult& out)
-        : points_(points), batch_(batch), plan_(plan), out_(out), hood_(points, rule),
+        : points_(points), batch_(batch), plan_(plan), out_(out), hood_(points, kernel),
           kriging_(points, plan.most) {}
 
     void operator()(std::size_t i) {
@@ -222,9 +222,9 @@ class KrigingWorker {
 };
 
 template <class Interrupted>
-bool krige(const Points& points, const Rule& rule, const Batch& batch, const KrigingPlan& plan,
+bool krige(const Points& points, const KernelSpec& kernel, const Batch& batch, const KrigingPlan& plan,
            const BatchResult& out, int threads, Interrupted interrupted) {
-    const auto make = [&] { return KrigingWorker(points, rule, batch, plan, out); };
+    const auto make = [&] { return KrigingWorker(points, kernel, batch, plan, out); };
     return parallel_for(batch.count, threads, make, interrupted);
 }
 

@@ -13,25 +13,26 @@
 
 namespace localegop {
 
-// The basis is 1; then, for degree 1, the coordinates d = x - center; then, for each of `bends` leading
+// The basis is 1; then, for degree 1, the coordinates d = x - center; then, for each of some leading
 // directions e of the metric, the products (e'd) d. The latter are the part of a quadratic fit that matters
 // where f varies in few directions: dim terms per direction instead of dim^2 / 2 in all. Smaller numbers
-// of bends are nested in larger ones, so one set of moments serves them all.
+// of directions are nested in larger ones, so one set of moments serves them all.
 //
 // Centered form: the weighted means of the basis and of the labels are subtracted before the normal
 // equations are formed, which loses far fewer digits than the raw ones where the neighborhood is thin.
 class LocalFit {
   public:
-    LocalFit(const Points& points, int degree, std::size_t bends)
+    LocalFit(const Points& points, int degree, std::size_t n_quadratic_directions)
         : points_(points),
           hot_(hot_loops()),
-          basis_(degree == 0 ? 0 : points.dim * (1 + bends)),
-          bends_(degree == 0 ? 0 : bends),
+          basis_(degree == 0 ? 0 : points.dim * (1 + n_quadratic_directions)),
+          n_quadratic_directions_(degree == 0 ? 0 : n_quadratic_directions),
           rows_(basis_ + points.outputs) {}
 
-    // Must be called for every center if there are bends.
+    // Must be called for every center if there are quadratic directions.
     void set_metric(const double* metric) {
-        if (bends_ > 0) leading_directions(metric, points_.dim, bends_, directions_);
+        if (n_quadratic_directions_ > 0)
+            leading_directions(metric, points_.dim, n_quadratic_directions_, directions_);
     }
 
     // Moments of the weighted points around the center.
@@ -82,11 +83,11 @@ class LocalFit {
         for (double& g : gram_) g /= total;
     }
 
-    // Value (outputs) and gradient (outputs x dim; may be null) at the center with the first `bends` of the
-    // directions and one ridge.
-    void solve(std::size_t bends, double ridge, double* value, double* gradient) {
+    // Value (outputs) and gradient (outputs x dim; may be null) at the center with the first
+    // `n_quadratic_directions` of the directions and one ridge.
+    void solve(std::size_t n_quadratic_directions, double ridge, double* value, double* gradient) {
         const std::size_t dim = points_.dim;
-        used_ = basis_ == 0 ? 0 : dim * (1 + bends);
+        used_ = basis_ == 0 ? 0 : dim * (1 + n_quadratic_directions);
         factorize(ridge);
         coefficients_.resize(used_);
         for (std::size_t j = 0; j < points_.outputs; ++j) {
@@ -106,7 +107,7 @@ class LocalFit {
 
     // Sum of squared smoother coefficients, value = sum_k l_k y_k, of the fit solved last.
     double variance_factor(const double* center, const std::int32_t* indices, const double* weights,
-                           const double* share, std::size_t count) {
+                           const double* sample_weights, std::size_t count) {
         coefficients_.assign(used_, 0.0);
         if (factorized_) {
             std::copy_n(mean_.begin(), used_, coefficients_.begin());
@@ -119,7 +120,7 @@ class LocalFit {
             double tilt = 1.0;
             for (std::size_t a = 0; a < used_; ++a) tilt -= (terms_[a] - mean_[a]) * coefficients_[a];
             const double l = weights[k] * tilt;
-            sum += l * (l / share[k]);
+            sum += l * (l / sample_weights[k]);
         }
         return sum;
     }
@@ -137,7 +138,7 @@ class LocalFit {
             for (std::size_t k = 0; k < count; ++k) column[k] = points_.label(indices[k])[j];
             std::fill(column + count, column + full, 0.0);
         }
-        for (std::size_t j = 0; j < bends_; ++j) {
+        for (std::size_t j = 0; j < n_quadratic_directions_; ++j) {
             along_.assign(full, 0.0);
             for (std::size_t a = 0; a < dim; ++a)
                 for (std::size_t k = 0; k < full; ++k)
@@ -154,7 +155,7 @@ class LocalFit {
         const double* row = points_.row(i);
         if (basis_ > 0)
             for (std::size_t a = 0; a < dim; ++a) terms_[a] = row[a] - center[a];
-        for (std::size_t j = 0; j < bends_; ++j) {
+        for (std::size_t j = 0; j < n_quadratic_directions_; ++j) {
             double along = 0.0;
             for (std::size_t a = 0; a < dim; ++a) along += directions_[j * dim + a] * terms_[a];
             for (std::size_t a = 0; a < dim; ++a) terms_[(1 + j) * dim + a] = along * terms_[a];
@@ -190,7 +191,7 @@ class LocalFit {
 
     const Points& points_;
     const HotLoops& hot_;
-    std::size_t basis_, bends_, rows_, used_ = 0;
+    std::size_t basis_, n_quadratic_directions_, rows_, used_ = 0;
     bool factorized_ = false;
     double floor_ = 0.0;
     std::vector<double> mean_, shift_, terms_, gram_, columns_, roots_, along_, system_, coefficients_,

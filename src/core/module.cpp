@@ -7,14 +7,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "dispatch.hpp"
 #include "hot.hpp"
 #include "kriging.hpp"
 #include "nearest.hpp"
 #include "neighborhoods.hpp"
+#include "parallel.hpp"
 #include "points.hpp"
 #include "sampled.hpp"
 
@@ -64,33 +67,76 @@ void without_gil(Loop loop) {
     if (!finished) throw nb::python_error();
 }
 
-Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
+Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
     Points p;
     p.n = rows.shape(0), p.dim = rows.shape(1), p.outputs = labels.shape(1);
-    require(labels.shape(0) == p.n && share.shape(0) == p.n, "rows, labels and share differ in length");
+    require(labels.shape(0) == p.n && sample_weights.shape(0) == p.n,
+            "rows, labels and sample_weights differ in length");
     require(p.n > 0 && p.n < (std::size_t{1} << 31), "the number of points must be in 1 .. 2^31");
     p.rows.assign(rows.data(), rows.data() + p.n * p.dim);
     p.labels.assign(labels.data(), labels.data() + p.n * p.outputs);
-    p.share.assign(share.data(), share.data() + p.n);
+    p.sample_weights.assign(sample_weights.data(), sample_weights.data() + p.n);
     return p;
 }
 
-Rule make_rule(int kernel, double cutoff, double tolerance, nb::object profile) {
-    Rule rule;
-    rule.kernel = static_cast<KernelId>(kernel);
-    rule.cutoff = cutoff;
-    rule.tolerance = tolerance;
-    if (rule.kernel == KernelId::custom) {
-        rule.profile = [profile](const double* u, double* w, std::size_t count) {
-            nb::gil_scoped_acquire acquire;
-            nb::object result = profile(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(
-                u, {count}, nb::handle()).cast(nb::rv_policy::copy));
-            const auto weights = nb::cast<In<double, 1>>(result);
-            require(weights.shape(0) == count, "the kernel must return one weight per distance");
-            std::copy(weights.data(), weights.data() + count, w);
-        };
+KernelId kernel_named(const std::string& name) {
+    for (std::size_t k = 0; k < kKernelCount; ++k)
+        if (name == kKernels[k].name) return static_cast<KernelId>(k);
+    throw nb::value_error(("there is no kernel named '" + name + "'").c_str());
+}
+
+// (name, support, whether shift invariant) of every kernel of the table.
+nb::tuple kernel_table() {
+    nb::list table;
+    for (const KernelTraits& kernel : kKernels)
+        table.append(nb::make_tuple(kernel.name, kernel.support, kernel.decay > 0.0));
+    return nb::tuple(table);
+}
+
+Out kernel_profile(const std::string& name, In<double, 1> squared) {
+    const std::size_t count = squared.shape(0);
+    std::vector<double> u(padded(count)), weights(padded(count));
+    std::copy(squared.data(), squared.data() + count, u.begin());
+    hot_loops().weights(kernel_named(name), u.data(), nullptr, count, 1.0, 0.0, weights.data());
+    Fresh out({count});
+    std::copy(weights.begin(), weights.begin() + count, out.data);
+    return out.array();
+}
+
+KernelSpec named_kernel(const std::string& name, double cutoff, double tolerance) {
+    KernelSpec kernel;
+    kernel.id = kernel_named(name);
+    kernel.support = kKernels[static_cast<std::size_t>(kernel.id)].support;
+    kernel.decay = kKernels[static_cast<std::size_t>(kernel.id)].decay;
+    kernel.cutoff = cutoff;
+    kernel.tolerance = tolerance;
+    return kernel;
+}
+
+KernelSpec custom_kernel(nb::callable profile, double support, bool shift_invariant, double cutoff,
+                         double tolerance) {
+    KernelSpec kernel;
+    kernel.id = KernelId::custom;
+    kernel.support = support;
+    kernel.cutoff = cutoff;
+    kernel.tolerance = tolerance;
+    kernel.profile = [profile](const double* u, double* w, std::size_t count) {
+        nb::gil_scoped_acquire acquire;
+        nb::object result = profile(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(
+            u, {count}, nb::handle()).cast(nb::rv_policy::copy));
+        const auto weights = nb::cast<In<double, 1>>(result);
+        require(weights.shape(0) == count, "the kernel must return one weight per distance");
+        std::copy(weights.data(), weights.data() + count, w);
+    };
+    if (shift_invariant) {
+        const double u[2] = {0.0, 1.0};
+        double w[2];
+        kernel.profile(u, w, 2);
+        kernel.decay = std::log(w[0] / w[1]);
+        require(kernel.decay > 0.0 && std::isfinite(kernel.decay),
+                "a shift invariant kernel must fall from squared distance 0 to 1, but not to zero");
     }
-    return rule;
+    return kernel;
 }
 
 // Weights of the neighbors of a batch of centers, and averages with them.
@@ -129,21 +175,21 @@ struct Neighborhoods {
 
     nb::tuple neighbors(std::size_t i) const {
         require(i < kept.size(), "no such center");
-        const Neighbors& near = kept[i];
-        auto* indices = new std::int32_t[near.indices.size() + 1];
-        std::copy(near.indices.begin(), near.indices.end(), indices);
+        const Neighbors& found = kept[i];
+        auto* indices = new std::int32_t[found.indices.size() + 1];
+        std::copy(found.indices.begin(), found.indices.end(), indices);
         nb::capsule owner(indices, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
-        Fresh weights({near.weights.size()});
-        std::copy(near.weights.begin(), near.weights.end(), weights.data);
+        Fresh weights({found.weights.size()});
+        std::copy(found.weights.begin(), found.weights.end(), weights.data);
         return nb::make_tuple(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(
-                                  indices, {near.indices.size()}, owner),
+                                  indices, {found.indices.size()}, owner),
                               weights.array());
     }
 
     std::size_t bytes() const {
         std::size_t sum = 0;
-        for (const Neighbors& near : kept)
-            sum += sizeof(near) + near.indices.capacity() * 4 + near.weights.capacity() * 8;
+        for (const Neighbors& found : kept)
+            sum += sizeof(found) + found.indices.capacity() * 4 + found.weights.capacity() * 8;
         return sum;
     }
 };
@@ -168,22 +214,23 @@ Batch make_batch(const Points& points, In<double, 2> centers, In<double, 3> metr
     return batch;
 }
 
-nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
                          In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                          std::optional<In<std::int32_t, 1>> indices,
                          std::optional<In<std::int64_t, 1>> left_out,
                          std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
                          bool keep, std::optional<In<double, 1>> kept_targets, int degree,
-                         std::vector<std::size_t> bends, std::vector<double> ridges, bool gradients,
-                         bool variances, int threads) {
+                         std::vector<std::size_t> quadratic_directions, std::vector<double> ridges,
+                         bool gradients, bool variances, int threads) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(targets || scales, "either targets or scales must be given");
     require(!targets || targets->shape(0) == count, "targets must match the centers");
     require(!scales || scales->shape(0) == count, "scales must match the centers");
     require(!targets || !scales || targets->shape(1) == scales->shape(1), "targets and scales differ");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
-    for (std::size_t b : bends) require(b <= dim, "there cannot be more bends than dimensions");
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    for (std::size_t n : quadratic_directions)
+        require(n <= dim, "there cannot be more quadratic directions than dimensions");
     const std::size_t sizes = targets ? targets->shape(1) : scales->shape(1);
     batch.sizes = sizes;
     if (targets) batch.targets = targets->data();
@@ -192,26 +239,26 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const Rule& rule, In<do
     batch.keep = keep;
     if (keep && kept_targets) batch.kept_targets = kept_targets->data();
     batch.degree = degree;
-    batch.bends = bends;
+    batch.quadratic_directions = quadratic_directions;
     batch.ridges = ridges;
 
-    const std::size_t fits = degree < 0 ? 0 : 1;
+    const std::size_t bases = degree < 0 ? 0 : quadratic_directions.size();
     Fresh out_scales({count, sizes}), effective({count, sizes}),
-        values({count, sizes, bends.size() * fits, ridges.size(), outputs}),
-        slopes({gradients ? count : 0, sizes, bends.size() * fits, ridges.size(), outputs, dim}),
-        factors({variances ? count : 0, sizes, bends.size() * fits, ridges.size()});
+        values({count, sizes, bases, ridges.size(), outputs}),
+        slopes({gradients ? count : 0, sizes, bases, ridges.size(), outputs, dim}),
+        factors({variances ? count : 0, sizes, bases, ridges.size()});
     auto hoods = std::make_unique<Neighborhoods>();
     hoods->points = points;
     const BatchResult result{out_scales.data, effective.data, values.data,
                              gradients ? slopes.data : nullptr, variances ? factors.data : nullptr};
     without_gil([&] {
-        return localize(*points, rule, batch, result, hoods->kept, threads, signal_arrived);
+        return localize(*points, kernel, batch, result, hoods->kept, threads, signal_arrived);
     });
     return nb::make_tuple(nb::cast(hoods.release(), nb::rv_policy::take_ownership), out_scales.array(),
                           effective.array(), values.array(), slopes.array(), factors.array());
 }
 
-nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> centers,
+nb::tuple krige_batch(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
                       In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                       std::optional<In<std::int32_t, 1>> indices,
                       std::optional<In<std::int64_t, 1>> left_out, In<double, 1> targets,
@@ -225,7 +272,7 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
     require(lengths.size() == ridges.size() && lengths.size() == trends.size() &&
                 lengths.size() == rough.size(),
             "there must be as many ridges, trends and kinds as lengths");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
     batch.targets = targets.data();
     const std::size_t fits = lengths.size();
     Fresh scales({count}), effective({count}), values({count, fits, outputs}),
@@ -233,17 +280,17 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const Rule& rule, In<doubl
     const BatchResult result{scales.data, effective.data, values.data, gradients ? slopes.data : nullptr,
                              variances ? factors.data : nullptr};
     const KrigingPlan plan{most, lengths, ridges, trends, rough};
-    without_gil([&] { return krige(*points, rule, batch, plan, result, threads, signal_arrived); });
+    without_gil([&] { return krige(*points, kernel, batch, plan, result, threads, signal_arrived); });
     return nb::make_tuple(scales.array(), effective.array(), values.array(), slopes.array(),
                           factors.array());
 }
 
-nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<double, 2> queries,
+nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> queries,
                         In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                         std::optional<In<std::int32_t, 1>> indices,
                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
                         In<std::uint64_t, 1> seeds, std::uint64_t t, std::size_t subsamples,
-                        int weighting, double ridge, int threads) {
+                        double ridge, int threads) {
     const std::size_t count = queries.shape(0), dim = points->dim, outputs = points->outputs;
     require(queries.shape(1) == dim, "queries differ from the points in width");
     require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
@@ -253,13 +300,13 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<dou
     require(!targets || targets->shape(0) == count, "targets must match the queries");
     require(!scales || scales->shape(0) == count, "scales must match the queries");
     require(seeds.shape(0) == count, "seeds must match the queries");
-    require(rule.kernel != KernelId::custom || threads == 1, "custom kernels run on one thread");
-    const SampledStep step{subsamples, static_cast<Weighting>(weighting), ridge};
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    const SampledStep step{subsamples, ridge};
     Fresh out_scales({count}), sizes({count}), errors({count}), values({count, outputs}),
         gradients({count, outputs, dim}), agops({count, dim, dim});
     without_gil([&] {
         const auto make = [&] {
-            return [&, worker = SampledQuery(*points, rule, step)](std::size_t i) mutable {
+            return [&, worker = SampledQuery(*points, kernel, step)](std::size_t i) mutable {
                 const std::int32_t* list = start ? indices->data() + start->data()[i] : nullptr;
                 const std::size_t size =
                     start ? start->data()[i + 1] - start->data()[i] : points->n;
@@ -276,6 +323,13 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const Rule& rule, In<dou
     });
     return nb::make_tuple(agops.array(), errors.array(), values.array(), gradients.array(),
                           out_scales.array(), sizes.array());
+}
+
+// Names of those that this processor can run, slowest first.
+nb::tuple instruction_sets() {
+    nb::list names;
+    for (const HotLoops* loops : runnable_hot_loops()) names.append(loops->name);
+    return nb::tuple(names);
 }
 
 // Fills out (centers x wanted) with numbers of the nearest points, in rising order.
@@ -298,13 +352,20 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // globals alive at exit are no leak
     m.doc() = "Compiled core of localegop.";
     m.attr("instruction_set") = hot_loops().name;
+    m.attr("instruction_sets") = instruction_sets();
+    m.attr("threading") = kThreading;
     nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
-        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> share) {
-                 return std::make_shared<Points>(make_points(rows, labels, share));
+        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
+                 return std::make_shared<Points>(make_points(rows, labels, sample_weights));
              }),
-             "rows"_a, "labels"_a, "share"_a);
-    nb::class_<Rule>(m, "Rule", "Kernel and tolerances that cut neighborhoods out of the data.")
-        .def(nb::new_(&make_rule), "kernel"_a, "cutoff"_a, "tolerance"_a, "profile"_a.none());
+             "rows"_a, "labels"_a, "sample_weights"_a);
+    m.attr("kernels") = kernel_table();
+    m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a,
+          "k(u) of a kernel of the table.");
+    nb::class_<KernelSpec>(m, "KernelSpec", "Kernel and tolerances that cut neighborhoods out of the data.")
+        .def_static("named", &named_kernel, "name"_a, "cutoff"_a, "tolerance"_a)
+        .def_static("custom", &custom_kernel, "profile"_a, "support"_a, "shift_invariant"_a, "cutoff"_a,
+                    "tolerance"_a);
     nb::class_<Neighborhoods>(m, "Neighborhoods", "Weights of the neighbors of a batch of centers.")
         .def("outer_products", &Neighborhoods::outer_products, "gradients"_a, "out"_a, "threads"_a)
         .def("means", &Neighborhoods::means, "values"_a, "threads"_a)
@@ -312,16 +373,16 @@ NB_MODULE(_core, m) {
         .def_prop_ro("scale", &Neighborhoods::scale, nb::rv_policy::move)
         .def_prop_ro("effective_size", &Neighborhoods::effective_size, nb::rv_policy::move)
         .def_prop_ro("nbytes", &Neighborhoods::bytes);
-    m.def("localize", &localize_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a,
+    m.def("localize", &localize_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
-          "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a, "bends"_a, "ridges"_a, "gradients"_a, "variances"_a,
-          "threads"_a);
-    m.def("krige", &krige_batch, "points"_a, "rule"_a, "centers"_a, "metrics"_a, "start"_a.none(),
+          "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a,
+          "quadratic_directions"_a, "ridges"_a, "gradients"_a, "variances"_a, "threads"_a);
+    m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
-    m.def("sampled_steps", &sampled_steps, "points"_a, "rule"_a, "queries"_a, "metrics"_a,
+    m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
-          "t"_a, "subsamples"_a, "weighting"_a, "ridge"_a, "threads"_a);
+          "t"_a, "subsamples"_a, "ridge"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {

@@ -104,7 +104,7 @@ class NearestWorker {
   private:
     static constexpr std::size_t kTile = 256, kStride = kTile + kLane, kEvery = 16;
 
-    // Bounds that a little more than the wanted points will probably keep, from every so manieth point.
+    // Bounds that a little more than the wanted points will probably keep, from every k-th point.
     void guess_bounds(std::size_t first, std::size_t size) {
         const double expected = static_cast<double>(wanted_) / kEvery;
         const auto rank = static_cast<std::size_t>(expected + 4.0 * std::sqrt(expected) + 4.0);

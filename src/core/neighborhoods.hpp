@@ -20,8 +20,8 @@ struct Neighbors {
     std::vector<double> weights;
 };
 
-// What to compute for every center: neighborhoods of `sizes` sizes, in each fits with every number of bends
-// and every ridge.
+// What to compute for every center: neighborhoods of `sizes` sizes, in each fits with every number of
+// quadratic directions and every ridge.
 struct Batch {
     std::size_t count = 0;            // centers
     const double* centers = nullptr;  // count x dim
@@ -34,16 +34,16 @@ struct Batch {
     bool keep = false;                     // the neighborhood of the last size, or
     const double* kept_targets = nullptr;  // count, with keep: one of this size
     int degree = -1;  // -1: no fits
-    std::vector<std::size_t> bends;
+    std::vector<std::size_t> quadratic_directions;  // their numbers
     std::vector<double> ridges;
 };
 
 struct BatchResult {
     double* scales;            // count x sizes
     double* effective_sizes;   // count x sizes
-    double* values;            // count x sizes x bends x ridges x outputs
-    double* gradients;         // count x sizes x bends x ridges x outputs x dim, or null
-    double* variance_factors;  // count x sizes x bends x ridges, or null
+    double* values;            // count x sizes x quadratic_directions x ridges x outputs
+    double* gradients;         // count x sizes x quadratic_directions x ridges x outputs x dim, or null
+    double* variance_factors;  // count x sizes x quadratic_directions x ridges, or null
 };
 
 // Distances around center i of a batch.
@@ -56,11 +56,13 @@ inline void measure(Neighborhood& hood, const Points& points, const Batch& batch
 
 class BatchWorker {
   public:
-    BatchWorker(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
+    BatchWorker(const Points& points, const KernelSpec& kernel, const Batch& batch, const BatchResult& out,
                 std::vector<Neighbors>& kept)
-        : points_(points), batch_(batch), out_(out), kept_(kept), hood_(points, rule),
+        : points_(points), batch_(batch), out_(out), kept_(kept), hood_(points, kernel),
           fit_(points, std::max(batch.degree, 0),
-               batch.bends.empty() ? 0 : *std::max_element(batch.bends.begin(), batch.bends.end())) {}
+               batch.quadratic_directions.empty() ? 0
+                                                  : *std::max_element(batch.quadratic_directions.begin(),
+                                                                      batch.quadratic_directions.end())) {}
 
     void operator()(std::size_t i) {
         const std::size_t dim = points_.dim;
@@ -98,14 +100,14 @@ class BatchWorker {
     void fit_all(const double* center, std::size_t at) {
         const std::size_t dim = points_.dim, outputs = points_.outputs;
         fit_.accumulate(center, hood_.indices(), hood_.weights(), hood_.count());
-        std::size_t k = at * batch_.bends.size() * batch_.ridges.size();
-        for (std::size_t bends : batch_.bends)
+        std::size_t k = at * batch_.quadratic_directions.size() * batch_.ridges.size();
+        for (std::size_t n_quadratic_directions : batch_.quadratic_directions)
             for (double ridge : batch_.ridges) {
-                fit_.solve(bends, ridge, out_.values + k * outputs,
+                fit_.solve(n_quadratic_directions, ridge, out_.values + k * outputs,
                            out_.gradients ? out_.gradients + k * outputs * dim : nullptr);
                 if (out_.variance_factors)
                     out_.variance_factors[k] = fit_.variance_factor(
-                        center, hood_.indices(), hood_.weights(), hood_.share(), hood_.count());
+                        center, hood_.indices(), hood_.weights(), hood_.sample_weights(), hood_.count());
                 ++k;
             }
     }
@@ -119,10 +121,10 @@ class BatchWorker {
 };
 
 template <class Interrupted>
-bool localize(const Points& points, const Rule& rule, const Batch& batch, const BatchResult& out,
+bool localize(const Points& points, const KernelSpec& kernel, const Batch& batch, const BatchResult& out,
               std::vector<Neighbors>& kept, int threads, Interrupted interrupted) {
     if (batch.keep) kept.resize(batch.count);
-    const auto make = [&] { return BatchWorker(points, rule, batch, out, kept); };
+    const auto make = [&] { return BatchWorker(points, kernel, batch, out, kept); };
     return parallel_for(batch.count, threads, make, interrupted);
 }
 
@@ -138,16 +140,16 @@ bool average_outer_products(const Points& points, const std::vector<Neighbors>& 
         return [&, columns = std::vector<double>(dim * stride)](std::size_t i) mutable {
             double* gram = out + i * dim * dim;
             std::fill(gram, gram + dim * dim, 0.0);
-            const Neighbors& near = kept[i];
-            const std::size_t total = near.indices.size() * outputs;
+            const Neighbors& found = kept[i];
+            const std::size_t total = found.indices.size() * outputs;
             for (std::size_t from = 0; from < total; from += tile) {
                 const std::size_t size = std::min(tile, total - from);
                 for (std::size_t k = 0; k < padded(size); ++k) {
                     const std::size_t at = (from + k) / outputs, output = (from + k) % outputs;
                     const bool real = k < size;
-                    const double root = real ? std::sqrt(near.weights[at]) : 0.0;
+                    const double root = real ? std::sqrt(found.weights[at]) : 0.0;
                     const double* g =
-                        real ? gradients + (near.indices[at] * outputs + output) * dim : gradients;
+                        real ? gradients + (found.indices[at] * outputs + output) * dim : gradients;
                     for (std::size_t a = 0; a < dim; ++a) columns[a * stride + k] = root * g[a];
                 }
                 hot.gram(columns.data(), stride, size, dim, gram);

@@ -11,9 +11,9 @@ namespace localegop {
 
 struct Points {
     std::size_t n = 0, dim = 0, outputs = 0;
-    std::vector<double> rows;    // n x dim
-    std::vector<double> labels;  // n x outputs
-    std::vector<double> share;   // n: how many rows each one stands for (sample weights)
+    std::vector<double> rows;            // n x dim
+    std::vector<double> labels;          // n x outputs
+    std::vector<double> sample_weights;  // n: how many rows each one stands for
 
     const double* row(std::size_t i) const { return rows.data() + i * dim; }
     const double* label(std::size_t i) const { return labels.data() + i * outputs; }

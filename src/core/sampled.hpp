@@ -15,11 +15,8 @@
 
 namespace localegop {
 
-enum class Weighting : int { uniform, paper, unbiased };
-
 struct SampledStep {
     std::size_t subsamples = 0;  // m
-    Weighting weighting = Weighting::unbiased;
     double ridge = 0.0;
 };
 
@@ -37,8 +34,8 @@ inline double hashed_uniform(std::uint64_t seed, std::uint64_t step, std::uint64
 
 class SampledQuery {
   public:
-    SampledQuery(const Points& points, const Rule& rule, const SampledStep& step)
-        : points_(points), rule_(rule), step_(step), hood_(points, rule), fit_(points, 1, 0),
+    SampledQuery(const Points& points, const KernelSpec& kernel, const SampledStep& step)
+        : points_(points), kernel_(kernel), step_(step), hood_(points, kernel), fit_(points, 1, 0),
           hot_(hot_loops()) {}
 
     double scale = 0.0, size = 0.0, loo_error = 0.0;
@@ -62,16 +59,16 @@ class SampledQuery {
         value_.resize(outputs);
         gradient_.resize(outputs * dim);
         double total = 0.0;
-        for (std::size_t k = 0; k < sample_.size(); ++k) total += share_[k];
+        for (std::size_t k = 0; k < sample_.size(); ++k) total += draw_weights_[k];
         for (std::size_t k = 0; k < sample_.size(); ++k) {
             fit_at(sample_[k]);
-            const double share = share_[k] / total;
+            const double part = draw_weights_[k] / total;
             const double* label = points_.label(sample_[k]);
             for (std::size_t j = 0; j < outputs; ++j) {
-                loo_error += share * (label[j] - value_[j]) * (label[j] - value_[j]);
+                loo_error += part * (label[j] - value_[j]) * (label[j] - value_[j]);
                 const double* g = gradient_.data() + j * dim;
                 for (std::size_t a = 0; a < dim; ++a)
-                    for (std::size_t b = 0; b <= a; ++b) agop[a * dim + b] += share * g[a] * g[b];
+                    for (std::size_t b = 0; b <= a; ++b) agop[a * dim + b] += part * g[a] * g[b];
             }
         }
         for (std::size_t a = 0; a < dim; ++a)
@@ -100,14 +97,12 @@ class SampledQuery {
             std::sort(order_.begin(), order_.end());
         }
         sample_.resize(m);
-        share_.resize(m);
+        draw_weights_.resize(m);
         for (std::size_t k = 0; k < m; ++k) {
             const double w = hood_.weights()[order_[k]];
             const double drawn = all ? 1.0 : -std::expm1(-std::exp(std::log(w) + next_));
             sample_[k] = hood_.indices()[order_[k]];
-            share_[k] = step_.weighting == Weighting::uniform ? 1.0
-                        : step_.weighting == Weighting::paper ? w
-                                                              : w / drawn;
+            draw_weights_[k] = w / drawn;  // makes averages over the sample unbiased
         }
     }
 
@@ -116,7 +111,7 @@ class SampledQuery {
     void line_up(const double* query, const double* metric, const std::int32_t* candidates,
                  std::size_t count) {
         const std::size_t dim = points_.dim;
-        rank_ = pivoted_cholesky(metric, dim, rule_.tolerance, factor_, features_);
+        rank_ = pivoted_cholesky(metric, dim, kernel_.tolerance, factor_, features_);
         if (rank_ == 0) rank_ = 1;  // a zero metric: all at distance 0
         const double root = std::sqrt(scale);
         for (std::size_t a = 0; a < rank_ * dim; ++a) factor_[a] *= root;
@@ -124,7 +119,8 @@ class SampledQuery {
         for (std::size_t k = 0; k < count; ++k) {
             const std::size_t i = candidates ? candidates[k] : k;
             double along = 0.0;
-            for (std::size_t a = 0; a < dim; ++a) along += factor_[a] * (points_.row(i)[features_[a]] - query[features_[a]]);
+            for (std::size_t a = 0; a < dim; ++a)
+                along += factor_[a] * (points_.row(i)[features_[a]] - query[features_[a]]);
             leading_[k] = {along, static_cast<std::int32_t>(i)};
         }
         std::sort(leading_.begin(), leading_.end(), [](const Placed& a, const Placed& b) {
@@ -149,9 +145,9 @@ class SampledQuery {
                     mapped_[r * stride_ + k] += f * terms_[features_[a] * stride_ + k];
             }
         count_ = count;
-        roots_of_share_.assign(stride_, 0.0);
+        root_sample_weights_.assign(stride_, 0.0);
         for (std::size_t k = 0; k < count; ++k)
-            roots_of_share_[k] = std::sqrt(points_.share[leading_[k].index]);
+            root_sample_weights_[k] = std::sqrt(points_.sample_weights[leading_[k].index]);
         squared_.resize(stride_);
         roots_.resize(stride_);
     }
@@ -159,7 +155,7 @@ class SampledQuery {
     // Leave-one-out fit at point i.
     void fit_at(std::int32_t i) {
         const std::size_t at = position_[i];
-        const double reach = reach_squared();
+        const double reach = kernel_.reach();
         std::size_t from = 0, to = count_;
         double nearest;
         // A little more than the reach at once, because distances count from the nearest neighbor's.
@@ -171,41 +167,31 @@ class SampledQuery {
             radius = std::isfinite(needed) ? needed : 2.0 * radius;  // nobody yet: look farther
         }
         const std::size_t size = to - from;
-        const double shift = rule_.kernel == KernelId::gaussian ? nearest : 0.0;
-        // The center itself is at distance infinity, or counts with what is left of its share.
-        const double own = roots_of_share_[at];
+        const double shift = kernel_.shift_invariant() ? nearest : 0.0;
+        // The center itself is at distance infinity, or counts with what is left of its weight.
+        const double own = root_sample_weights_[at];
         const double left = own * own > 1.0 ? std::sqrt(own * own - 1.0) : 0.0;
         const bool inside = at >= from && at < to;
-        if (inside) roots_of_share_[at] = left, squared_[at - from] = 0.0;
-        if (rule_.kernel == KernelId::custom) {
-            rule_.profile(squared_.data(), roots_.data(), size);
+        if (inside) root_sample_weights_[at] = left, squared_[at - from] = 0.0;
+        if (kernel_.id == KernelId::custom) {
+            kernel_.custom_weights(squared_.data(), size, 1.0, shift, shifted_, roots_.data());
             for (std::size_t k = 0; k < size; ++k)
-                roots_[k] = std::sqrt(roots_[k]) * roots_of_share_[from + k];
+                roots_[k] = std::sqrt(roots_[k]) * root_sample_weights_[from + k];
             std::fill(roots_.begin() + size, roots_.begin() + padded(size), 0.0);
         } else {
-            hot_.root_weights(rule_.kernel, squared_.data(), roots_of_share_.data() + from, size, shift,
+            hot_.root_weights(kernel_.id, squared_.data(), root_sample_weights_.data() + from, size, shift,
                               roots_.data());
         }
         double total = hot_.sum_of_squares(roots_.data(), size);
         if (!(total > 0.0)) {
             for (std::size_t k = 0; k < size; ++k)  // compact kernel, nobody inside: the nearest share
-                roots_[k] = squared_[k] == nearest ? roots_of_share_[from + k] : 0.0;
+                roots_[k] = squared_[k] == nearest ? root_sample_weights_[from + k] : 0.0;
             total = hot_.sum_of_squares(roots_.data(), size);
         }
-        roots_of_share_[at] = own;
+        root_sample_weights_[at] = own;
         const double* center = terms_.data() + at;
         fit_.accumulate_columns(terms_.data() + from, stride_, roots_.data(), total, size, center);
         fit_.solve(0, step_.ridge, value_.data(), gradient_.data());
-    }
-
-    double reach_squared() const {
-        switch (rule_.kernel) {
-            case KernelId::gaussian: return -std::log(rule_.cutoff);
-            case KernelId::epanechnikov:
-            case KernelId::biweight:
-            case KernelId::triweight: return 1.0;
-            default: return std::numeric_limits<double>::infinity();
-        }
     }
 
     void window(double along, double radius, std::size_t& from, std::size_t& to) const {
@@ -219,7 +205,7 @@ class SampledQuery {
     double distances(std::size_t at, std::size_t from, std::size_t to) {
         hot_.squared_differences(mapped_.data() + from, stride_, to - from, mapped_.data() + at, rank_,
                                  squared_.data());
-        const bool stays = points_.share[leading_[at].index] > 1.0;
+        const bool stays = points_.sample_weights[leading_[at].index] > 1.0;
         if (at >= from && at < to && !stays)
             squared_[at - from] = std::numeric_limits<double>::infinity();
         return hot_.minimum(squared_.data(), to - from);
@@ -231,7 +217,7 @@ class SampledQuery {
     };
 
     const Points& points_;
-    const Rule& rule_;
+    const KernelSpec& kernel_;
     const SampledStep& step_;
     Neighborhood hood_;
     LocalFit fit_;
@@ -241,9 +227,8 @@ class SampledQuery {
     std::vector<Placed> leading_;
     std::vector<std::int32_t> sample_, position_;
     std::vector<std::size_t> order_, features_;
-    std::vector<double> times_, share_, factor_, mapped_, terms_, squared_, roots_,
-        roots_of_share_, value_,
-        gradient_;
+    std::vector<double> times_, draw_weights_, factor_, mapped_, terms_, squared_, shifted_, roots_,
+        root_sample_weights_, value_, gradient_;
 };
 
 }  // namespace localegop

@@ -5,15 +5,27 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-instruction_set: str
+instruction_set: str  # in use: the fastest, or what the environment variable LOCALEGOP_ISA names
+instruction_sets: tuple[str, ...]  # that this processor can run, slowest first
+threading: str  # what loops run on: "openmp" or "std::thread"
+kernels: tuple[tuple[str, float, bool], ...]  # name, support, whether shift invariant
+
+def kernel_profile(name: str, squared_distances: Array) -> Array: ...
 
 class Points:
-    def __init__(self, rows: Array, labels: Array, share: Array) -> None: ...
+    def __init__(self, rows: Array, labels: Array, sample_weights: Array) -> None: ...
 
-class Rule:
-    def __init__(
-        self, kernel: int, cutoff: float, tolerance: float, profile: Callable[[Array], Array] | None
-    ) -> None: ...
+class KernelSpec:
+    @staticmethod
+    def named(name: str, cutoff: float, tolerance: float) -> KernelSpec: ...
+    @staticmethod
+    def custom(
+        profile: Callable[[Array], Array],
+        support: float,
+        shift_invariant: bool,
+        cutoff: float,
+        tolerance: float,
+    ) -> KernelSpec: ...
 
 class Neighborhoods:
     nbytes: int
@@ -25,7 +37,7 @@ class Neighborhoods:
 
 def localize(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     centers: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,
@@ -36,7 +48,7 @@ def localize(
     keep: bool,
     kept_targets: Array | None,
     degree: int,
-    bends: Sequence[int],
+    quadratic_directions: Sequence[int],
     ridges: Sequence[float],
     gradients: bool,
     variances: bool,
@@ -44,7 +56,7 @@ def localize(
 ) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
 def krige(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     centers: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,
@@ -62,7 +74,7 @@ def krige(
 ) -> tuple[Array, Array, Array, Array, Array]: ...
 def sampled_steps(
     points: Points,
-    rule: Rule,
+    kernel: KernelSpec,
     queries: Array,
     metrics: Array,
     start: NDArray[np.int64] | None,
@@ -72,7 +84,6 @@ def sampled_steps(
     seeds: NDArray[np.uint64],
     t: int,
     subsamples: int,
-    weighting: int,
     ridge: float,
     threads: int,
 ) -> tuple[Array, Array, Array, Array, Array, Array]: ...

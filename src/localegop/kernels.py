@@ -1,7 +1,11 @@
 """Kernels: radial profiles k(u) of the squared distance u, and the weights they give.
 
 A kernel knows nothing of the metric that measured the distances; see :mod:`localegop._engine.metric`.
-To add one, make a :class:`Kernel` and, if it should have a name, put it in ``KERNELS``.
+
+For a kernel of your own, pass its profile or a :class:`Kernel` to the regressor; it is evaluated in
+Python, on one thread. To add one that has a name and runs in the compiled core, add a line to the table
+in ``src/core/kernels.hpp``, from which everything else follows, ``KERNELS`` too, and its profile to
+``KERNELS`` of :mod:`localegop.reference`, which stands alone so that a test can compare the two.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from localegop import _core
+
 Array = NDArray[np.float64]
 
 
@@ -23,20 +29,55 @@ class Kernel:
     Parameters
     ----------
     name : str
-        Name for messages and for the compiled core.
+        Name for messages.
     profile : callable
         k(u), non-negative and non-increasing in the squared distance u >= 0; takes and returns arrays.
     support : float
-        k(u) = 0 for u >= support; infinite for kernels with tails.
+        k(u) = 0 for u >= support; infinite for kernels with tails. Points beyond are not looked at.
     shift_invariant : bool
-        True if k(u + c) is proportional to k(u), as for the Gaussian. The smallest squared distance may
-        then be subtracted first, so that far queries do not underflow.
+        True if k(u + c) is proportional to k(u), as for the Gaussian. The smallest squared distance is
+        then subtracted first, so that far queries do not underflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop.kernels import Kernel
+    >>> cosine = Kernel("cosine", lambda u: np.where(u < 1.0, np.cos(np.pi / 2 * u), 0.0), support=1.0)
+    >>> cosine([0.0, 2.0]).tolist()
+    [1.0, 0.0]
     """
 
     name: str
     profile: Callable[[Array], Array]
     support: float = math.inf
     shift_invariant: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.support > 0.0:
+            raise ValueError(f"support of the kernel {self.name!r} must be positive, got {self.support!r}")
+        if math.isfinite(self.support):
+            _check_support(self)
+        if self.shift_invariant:
+            _check_shift_invariance(self)
+
+    @property
+    def built_in(self) -> bool:
+        """Whether this is a kernel of the compiled core."""
+        return KERNELS.get(self.name) == self
+
+    def spec(self, cutoff: float, tolerance: float) -> _core.KernelSpec:
+        """Tell the compiled core about this kernel.
+
+        Parameters
+        ----------
+        cutoff : float
+            Weights below this part of the largest are dropped.
+        tolerance : float
+            Part of a metric's trace that its factor may leave out.
+        """
+        if self.built_in:
+            return _core.KernelSpec.named(self.name, cutoff, tolerance)
+        return _core.KernelSpec.custom(self, self.support, self.shift_invariant, cutoff, tolerance)
 
     def __call__(self, squared_distances: ArrayLike) -> Array:
         """Profile k(u)."""
@@ -56,24 +97,41 @@ class Kernel:
         return normalized
 
 
-def _power_of_epanechnikov(power: int) -> Callable[[Array], Array]:
-    def profile(u: Array) -> Array:
-        return np.maximum(1.0 - u, 0.0) ** power
+def _check_support(kernel: Kernel) -> None:
+    u = kernel.support * np.array([1.0, 1.001, 2.0, 100.0])
+    k = kernel(u)
+    if np.any(k != 0.0):
+        raise ValueError(
+            f"the kernel {kernel.name!r} must be 0 from its support {kernel.support!r} on, "
+            f"but the distances {u.tolist()} gave {k.tolist()}: give a larger support"
+        )
 
-    return profile
+
+def _check_shift_invariance(kernel: Kernel) -> None:
+    u = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    k = kernel(u)
+    ratios = k[1:] / k[:-1] if np.all(k > 0.0) else np.zeros(1)
+    if not (0.0 < ratios[0] < 1.0 and np.allclose(ratios, ratios[0], rtol=1e-6)):
+        raise ValueError(
+            f"the kernel {kernel.name!r} is said to be shift invariant, so it must be exp(-c u), neither 0 "
+            f"nor 1 at u = 1, but the distances {u.tolist()} gave {k.tolist()}: "
+            "rescale it, or leave shift_invariant at False"
+        )
 
 
-KERNELS: dict[str, Kernel] = {
-    kernel.name: kernel
-    for kernel in (
-        Kernel("gaussian", lambda u: np.exp(-u), shift_invariant=True),
-        Kernel("epanechnikov", _power_of_epanechnikov(1), support=1.0),
-        Kernel("biweight", _power_of_epanechnikov(2), support=1.0),
-        Kernel("triweight", _power_of_epanechnikov(3), support=1.0),
-        Kernel("laplace", lambda u: np.exp(-np.sqrt(u))),
-        Kernel("student", lambda u: (1.0 + u) ** -2.0),
-    )
-}
+@dataclass(frozen=True)
+class _CoreProfile:
+    """Profile of a kernel of the compiled core; equal ones compare equal, and it can be pickled."""
+
+    name: str
+
+    def __call__(self, u: Array) -> Array:
+        return _core.kernel_profile(self.name, np.ascontiguousarray(u).ravel()).reshape(u.shape)
+
+
+KERNELS: dict[str, Kernel] = {}
+for _name, _support, _shift_invariant in _core.kernels:
+    KERNELS[_name] = Kernel(_name, _CoreProfile(_name), _support, _shift_invariant)
 
 
 def as_kernel(kernel: str | Kernel | Callable[[Array], Array]) -> Kernel:

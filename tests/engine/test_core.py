@@ -1,15 +1,20 @@
 """The compiled core against the reference, center by center."""
 
+import io
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from localegop import _core
-from localegop.kernels import KERNELS, effective_size
+from localegop.kernels import KERNELS, Kernel, effective_size
 from localegop.reference import KERNELS as REFERENCE
 from localegop.reference import local_linear, scale_for_effective_size, squared_distances
 
 RNG = np.random.default_rng(0)
-NAMES = ["gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student"]
+NAMES = [name for name, *_ in _core.kernels]
 RIDGE = 1e-6
 
 
@@ -22,8 +27,11 @@ def problem(dimension, n=300, centers=5):
     return X, y, queries, metrics
 
 
-def run(X, y, queries, metrics, kernel=0, **changed):
-    rule = _core.Rule(kernel, 1e-16, 1e-16, changed.pop("profile", None))
+def spec(kernel):
+    return (KERNELS[kernel] if isinstance(kernel, str) else kernel).spec(1e-16, 1e-16)
+
+
+def run(X, y, queries, metrics, kernel="gaussian", **changed):
     points = _core.Points(X, y[:, None], np.ones(len(X)))
     arguments = {
         "start": None,
@@ -34,25 +42,25 @@ def run(X, y, queries, metrics, kernel=0, **changed):
         "keep": True,
         "kept_targets": None,
         "degree": 1,
-        "bends": [0],
+        "quadratic_directions": [0],
         "ridges": [RIDGE],
         "gradients": True,
         "variances": True,
         "threads": 1,
     } | changed
-    return _core.localize(points, rule, queries, metrics, **arguments)
+    return _core.localize(points, spec(kernel), queries, metrics, **arguments)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 20])
-@pytest.mark.parametrize("kernel", range(6))
+@pytest.mark.parametrize("kernel", NAMES)
 def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
     X, y, queries, metrics = problem(dimension)
     _, scales, sizes, values, gradients, _ = run(X, y, queries, metrics, kernel)
-    profile = KERNELS[NAMES[kernel]]
+    profile = KERNELS[kernel]
     for i, query in enumerate(queries):
         u = squared_distances(X, query, metrics[i])
-        scale = scale_for_effective_size(u, 40.0 + dimension, REFERENCE[NAMES[kernel]])
-        value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[NAMES[kernel]], RIDGE)
+        scale = scale_for_effective_size(u, 40.0 + dimension, REFERENCE[kernel])
+        value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[kernel], RIDGE)
         assert sizes[i, 0] == pytest.approx(effective_size(profile.weights(scales[i, 0] * u)))
         assert values[i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
         assert gradients[i, 0, 0, 0, 0] == pytest.approx(gradient, rel=1e-8, abs=1e-9)
@@ -60,52 +68,126 @@ def test_fit_at_an_effective_size_equals_the_reference(kernel, dimension):
 
 def test_custom_profile_equals_the_built_in_one():
     X, y, queries, metrics = problem(3)
-    own = run(X, y, queries, metrics, 6, profile=lambda u: np.exp(-u))
-    built_in = run(X, y, queries, metrics, 0)
+    own = run(X, y, queries, metrics, Kernel("own", lambda u: np.exp(-u)))
+    built_in = run(X, y, queries, metrics)
     for ours, theirs in zip(own[1:], built_in[1:], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
     with pytest.raises(ValueError, match="one weight per distance"):
-        run(X, y, queries, metrics, 6, profile=lambda u: u[:2].copy())
+        run(X, y, queries, metrics, Kernel("short", lambda u: u[:2].copy()))
     with pytest.raises(ValueError, match="one thread"):
-        run(X, y, queries, metrics, 6, profile=np.exp, threads=2)
+        run(X, y, queries, metrics, Kernel("own", np.exp), threads=2)
+
+
+def sampled(X, y, queries, metrics, kernel, scale, subsamples=20):
+    points = _core.Points(X, y[:, None], np.ones(len(X)))
+    scales, seeds = np.full(len(queries), scale), np.arange(len(queries), dtype=np.uint64)
+    around = points, spec(kernel), queries, metrics, None, None
+    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, RIDGE, 1)
+
+
+def test_a_kernel_of_ones_own_that_is_shift_invariant_does_not_underflow():
+    """Neighbors so far that exp(-u) is zero count nevertheless, as for the built-in Gaussian."""
+    X, y, queries, metrics = problem(3)
+    far, scale = queries + 1e4, 2e-4
+    assert all(np.exp(-scale * squared_distances(X, far[i], metrics[i])).max() == 0.0 for i in range(5))
+    shifted = Kernel("own", lambda u: np.exp(-u), shift_invariant=True)
+    plain = Kernel("own", lambda u: np.exp(-u))
+    built_in, own, without = (
+        run(X, y, far, metrics, kernel, targets=None, scales=np.full((5, 1), scale))
+        for kernel in ("gaussian", shifted, plain)
+    )
+    assert own[2] == pytest.approx(built_in[2], rel=1e-6)
+    assert own[3] == pytest.approx(built_in[3], rel=1e-4)
+    assert np.all(own[2] > 2.0)
+    assert np.all(without[2] == 1.0)
+
+
+def test_leave_one_out_fits_with_a_shift_invariant_kernel_of_ones_own():
+    """The fit at a point far from all others is the one at which exp(-u) would be zero."""
+    X, y, _, _ = problem(3, n=60)
+    X[0] = [1e4, 0.0, 0.0]
+    query, metric = np.array([[5e3, 0.0, 0.0]]), np.eye(3)[None]
+    built_in, own, without = (
+        sampled(X, y, query, metric, kernel, 2e-4, 60)
+        for kernel in (
+            "gaussian",
+            Kernel("own", lambda u: np.exp(-u), shift_invariant=True),
+            Kernel("own", lambda u: np.exp(-u)),
+        )
+    )
+    for ours, theirs in zip(own, built_in, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4)
+    assert without[1] != pytest.approx(built_in[1], rel=1e-2)
+
+
+def test_support_of_a_kernel_of_ones_own_bounds_who_is_looked_at():
+    X, y, queries, metrics = problem(3)
+    looked_at = []
+
+    def tricube(u):
+        looked_at.append(len(u))
+        return np.maximum(1.0 - np.minimum(u, 1.0) ** 1.5, 0.0) ** 3
+
+    anywhere = sampled(X, y, queries, metrics, Kernel("tricube", tricube), 4.0)
+    everyone = sum(looked_at)
+    looked_at.clear()
+    bounded = sampled(X, y, queries, metrics, Kernel("tricube", tricube, support=1.0), 4.0)
+    assert sum(looked_at) < 0.8 * everyone
+    for ours, theirs in zip(bounded, anywhere, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
 def test_smoother_coefficients_give_value_and_variance_factor():
     """Value is linear in the labels; the variance factor is the sum of squares of its coefficients."""
     X, y, queries, metrics = problem(3, n=60)
-    factor = run(X, y, queries, metrics, bends=[1])[5].ravel()
+    factor = run(X, y, queries, metrics, quadratic_directions=[1])[5].ravel()
     coefficients = np.array(
-        [run(X, np.eye(len(X))[j], queries, metrics, bends=[1])[3].ravel() for j in range(len(X))]
+        [
+            run(X, np.eye(len(X))[j], queries, metrics, quadratic_directions=[1])[3].ravel()
+            for j in range(len(X))
+        ]
     )
     assert coefficients.sum(axis=0) == pytest.approx(np.ones(len(queries)))
     assert factor == pytest.approx((coefficients**2).sum(axis=0))
 
 
-def test_bent_fit_is_least_squares_with_product_terms():
+def test_quadratic_fit_is_least_squares_with_product_terms():
     X, y, queries, _ = problem(4)
     bases = np.linalg.qr(RNG.normal(size=(5, 4, 4)))[0]
     metrics = (bases * [1.0, 0.2, 0.04, 0.008]) @ np.swapaxes(bases, 1, 2)
-    hoods, _, _, values, gradients, _ = run(X, y, queries, metrics, bends=[0, 1, 2], ridges=[0.0])
+    hoods, _, _, values, gradients, _ = run(
+        X, y, queries, metrics, quadratic_directions=[0, 1, 2], ridges=[0.0]
+    )
     for i, query in enumerate(queries):
         indices, weights = hoods.neighbors(i)
         d = X[indices] - query
         leading = np.linalg.eigh(metrics[i])[1][:, ::-1]
-        for bends in range(3):
-            products = [(d @ leading[:, j])[:, None] * d for j in range(bends)]
+        for number in range(3):
+            products = [(d @ leading[:, j])[:, None] * d for j in range(number)]
             design = np.hstack([np.ones((len(d), 1)), d, *products])
             root = np.sqrt(weights)
             solution = np.linalg.lstsq(root[:, None] * design, root * y[indices], rcond=1e-12)[0]
-            assert values[i, 0, bends, 0, 0] == pytest.approx(solution[0], rel=1e-7)
-            assert gradients[i, 0, bends, 0, 0] == pytest.approx(solution[1:5], rel=1e-6, abs=1e-7)
+            assert values[i, 0, number, 0, 0] == pytest.approx(solution[0], rel=1e-7)
+            assert gradients[i, 0, number, 0, 0] == pytest.approx(solution[1:5], rel=1e-6, abs=1e-7)
 
 
 def test_several_sizes_and_ridges_at_once_equal_one_by_one():
     X, y, queries, metrics = problem(3)
     sizes, ridges = [120.0, 40.0, 10.0], [1e-6, 1e-2]
-    together = run(X, y, queries, metrics, targets=np.tile(sizes, (5, 1)), ridges=ridges, bends=[0, 1])
+    together = run(
+        X, y, queries, metrics, targets=np.tile(sizes, (5, 1)), ridges=ridges, quadratic_directions=[0, 1]
+    )
     for s, size in enumerate(sizes):
         for r, ridge in enumerate(ridges):
-            alone = run(X, y, queries, metrics, targets=np.full((5, 1), size), ridges=[ridge], bends=[1])
+            alone = run(
+                X,
+                y,
+                queries,
+                metrics,
+                targets=np.full((5, 1), size),
+                ridges=[ridge],
+                quadratic_directions=[1],
+            )
             assert together[3][:, s, 1, r] == pytest.approx(alone[3][:, 0, 0, 0], rel=1e-9)
 
 
@@ -147,8 +229,8 @@ def test_shapes_are_checked():
         run(X, y, queries, metrics[:2])
     with pytest.raises(ValueError, match="either targets or scales"):
         run(X, y, queries, metrics, targets=None)
-    with pytest.raises(ValueError, match="more bends than dimensions"):
-        run(X, y, queries, metrics, bends=[4])
+    with pytest.raises(ValueError, match="more quadratic directions than dimensions"):
+        run(X, y, queries, metrics, quadratic_directions=[4])
 
 
 def test_neighborhoods_of_another_size_are_those_that_this_size_alone_would_give():
@@ -209,3 +291,119 @@ def test_all_points_are_nearest_if_all_are_wanted():
         _core.nearest(
             _core.Points(X, X[:, :1].copy(), np.ones(50)), X[:3].copy(), np.empty((3, 51), np.int32), 1
         )
+
+
+def under(instruction_set, script, stdin=b""):
+    """Run a script in a process of its own whose core uses this instruction set."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"LOCALEGOP_ISA": instruction_set},
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
+
+
+FITS = """
+import io, sys
+import numpy as np
+from localegop import _core
+given = np.load(io.BytesIO(sys.stdin.buffer.read()))
+X, y, queries, metrics = (given[name] for name in ("X", "y", "queries", "metrics"))
+points = _core.Points(X, y[:, None], np.ones(len(X)))
+results = {"instruction_set": np.array(_core.instruction_set)}
+for kernel, *_ in _core.kernels:
+    spec = _core.KernelSpec.named(kernel, 1e-16, 1e-16)
+    around = points, spec, queries, metrics, None, None
+    fits = _core.localize(
+        *around, None, np.full((len(queries), 1), 45.0), None, False, None, 1, [0], [1e-6], True, True, 1
+    )
+    for name, array in zip(("scale", "size", "value", "gradient", "variance"), fits[1:], strict=True):
+        results[f"{name} {kernel}"] = array
+out = io.BytesIO()
+np.savez(out, **results)
+sys.stdout.buffer.write(out.getvalue())
+"""
+
+
+@pytest.mark.parametrize("instruction_set", _core.instruction_sets)
+def test_every_instruction_set_equals_the_reference(instruction_set):
+    X, y, queries, metrics = problem(5)
+    given = io.BytesIO()
+    np.savez(given, X=X, y=y, queries=queries, metrics=metrics)
+    done = under(instruction_set, FITS, given.getvalue())
+    assert done.returncode == 0, done.stderr.decode()
+    found = np.load(io.BytesIO(done.stdout))
+    assert found["instruction_set"] == instruction_set
+    for name in NAMES:
+        for i, query in enumerate(queries):
+            u = squared_distances(X, query, metrics[i])
+            scale = scale_for_effective_size(u, 45.0, KERNELS[name])
+            value, gradient = local_linear(X, y, query, scale * metrics[i], REFERENCE[name], RIDGE)
+            size = effective_size(KERNELS[name].weights(found[f"scale {name}"][i] * u))
+            assert found[f"size {name}"][i] == pytest.approx(size, rel=1e-9)
+            assert found[f"value {name}"][i].item() == pytest.approx(value, rel=1e-9, abs=1e-10)
+            assert found[f"gradient {name}"][i].ravel() == pytest.approx(gradient, rel=1e-8, abs=1e-9)
+
+
+def test_the_fastest_instruction_set_is_used_unless_another_is_asked_for():
+    default = under("", "from localegop import _core; print(_core.instruction_set, _core.instruction_sets)")
+    assert default.stdout.decode().split(maxsplit=1)[0] == _core.instruction_sets[-1]
+    assert _core.instruction_sets[0] == "baseline"
+
+
+def test_an_instruction_set_that_cannot_run_is_an_import_error_that_says_what_can():
+    done = under("sse9", "import localegop._core")
+    error = done.stderr.decode()
+    assert done.returncode != 0
+    assert "ImportError" in error
+    assert "LOCALEGOP_ISA is 'sse9'" in error
+    assert f"this processor can run: {', '.join(_core.instruction_sets)}." in error
+
+
+INTERRUPTED = """
+import signal, threading, time
+import numpy as np
+from localegop import _core
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4000, 6))
+points = _core.Points(X, X[:, :1].copy(), np.ones(len(X)))
+spec = _core.KernelSpec.named("gaussian", 1e-12, 1e-12)
+around = points, spec, np.tile(X, (20, 1)), np.tile(np.eye(6), (80000, 1, 1)), None, None
+threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    _core.localize(
+        *around, None, np.full((80000, 1), 45.0), None, False, None, 1, [0], [0.0], False, False, THREADS
+    )
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start)
+else:
+    print("finished", time.monotonic() - start)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_can_be_interrupted(threads):
+    done = under("", INTERRUPTED.replace("THREADS", str(threads)))
+    assert done.stdout.startswith(b"interrupted"), (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_an_error_in_any_thread_is_raised(threads):
+    X, y, queries, metrics = problem(2, centers=400)
+    lengths = np.full(400, 20)
+    lengths[317] = 0
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    indices = RNG.integers(0, 300, size=start[-1]).astype(np.int32)
+    with pytest.raises(RuntimeError, match="no candidate points"):
+        run(X, y, queries, metrics, start=start, indices=indices, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    X, y, queries, metrics = problem(3, centers=50)
+    for ours, theirs in zip(
+        run(X, y, queries, metrics, threads=threads)[1:], run(X, y, queries, metrics)[1:], strict=True
+    ):
+        assert np.array_equal(ours, theirs)

@@ -17,7 +17,6 @@ from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch, Slic
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
-KERNEL_IDS = ("gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student")
 # Weights below this share of the largest are dropped; results change by about as much.
 FIELD_CUTOFF = 1e-6
 QUERY_CUTOFF = 1e-12
@@ -130,19 +129,13 @@ class LocalData:
         self.kernel, self.radius, self.cutoff = kernel, radius, cutoff
         self.n_total = self.n if n_total is None else n_total
         self.limit = None if max_neighbors is None or max_neighbors >= self.n_total else int(max_neighbors)
-        self._in_core = kernel.name in KERNEL_IDS
-        self.threads = threads if self._in_core else 1
+        self.threads = threads if kernel.built_in else 1
         self._points = _core.Points(rows, labels, sample_weight)
-        self._kernel = _core.Rule(
-            KERNEL_IDS.index(kernel.name) if self._in_core else len(KERNEL_IDS),
-            cutoff,
-            TOLERANCE,
-            None if self._in_core else kernel,
-        )
+        self._kernel = kernel.spec(cutoff, TOLERANCE)
         self._search = NeighborSearch(rows, self._points, self.limit, radius)
 
     def __reduce__(self) -> tuple[object, ...]:
-        kernel = self.kernel.name if self._in_core else self.kernel
+        kernel = self.kernel.name if self.kernel.built_in else self.kernel
         arguments = (self.rows, self.labels, self.sample_weight, kernel, self.limit, self.radius)
         return (_rebuild, (*arguments, self.threads, self.cutoff, self.n_total))
 
@@ -164,7 +157,7 @@ class LocalData:
     def with_threads(self, threads: int) -> LocalData:
         """Return the same data, worked on by so many threads."""
         same = object.__new__(LocalData)
-        same.__dict__.update(self.__dict__, threads=threads if self._in_core else 1)
+        same.__dict__.update(self.__dict__, threads=threads if self.kernel.built_in else 1)
         return same
 
     def subset(self, rows: NDArray[np.intp], n_total: int | None = None) -> LocalData:
@@ -342,7 +335,6 @@ class LocalData:
         ridge: float,
     ) -> SampledBatch:
         """One step of Algorithm 1 for each center."""
-        unbiased = 2
         return SampledBatch(
             *_core.sampled_steps(
                 *self._around(centers, metrics),
@@ -351,7 +343,6 @@ class LocalData:
                 seeds,
                 step,
                 n_subsamples,
-                unbiased,
                 ridge,
                 self.threads,
             )
@@ -359,7 +350,9 @@ class LocalData:
 
     def _around(
         self, centers: Centers, metrics: Array
-    ) -> tuple[_core.Points, _core.Rule, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None]:
+    ) -> tuple[
+        _core.Points, _core.KernelSpec, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None
+    ]:
         """Return what every call of the core begins with."""
         lists = None if centers.lists is None else centers.lists[: len(centers)]
         return (
