@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from localegop._progress import Progress
+from localegop._progress import ProgressBar
 
 
 class PartsProgress:
@@ -29,13 +29,14 @@ class PartsProgress:
         self.terminal = sys.stderr.isatty()
         self.running: dict[str, float] = {}
         self.n_done = 0
-        self.bar = Progress(sum(costs.values()), name, self.terminal)
+        self.bar = ProgressBar(name, self.terminal)
+        self._progress = self.bar.__enter__()
+        self._progress.expect(sum(costs.values()))
         self._width = max((len(self._title(part)) for part in costs), default=0)
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> PartsProgress:
-        self.bar.__enter__()
         if self.terminal:
             self._ticker.start()
         return self
@@ -52,13 +53,13 @@ class PartsProgress:
         """Say that a part begins."""
         self.running[part] = time.monotonic()
         self.bar.title = self._title(part).ljust(self._width)
-        self.bar.advance(0.0)
+        self._progress.advance(0.0)
 
     def finished(self, part: str) -> None:
         """Say that a part has ended."""
         seconds = time.monotonic() - self.running.pop(part)
         self.n_done += 1
-        self.bar.advance(self.costs[part])
+        self._progress.advance(self.costs[part])
         if not self.terminal:
             self.say(f"{self.name}: part {part} took {seconds:.1f} s ({self.n_done} of {len(self.costs)})")
 
@@ -68,4 +69,4 @@ class PartsProgress:
     def _tick(self) -> None:
         """Let the clock go on while a long part runs."""
         while not self._over.wait(1.0):
-            self.bar.advance(0.0)
+            self._progress.advance(0.0)
