@@ -20,10 +20,8 @@ import numpy as np
 from comparison.datasets import DATASETS, split
 
 from localegop import LocalEGOPRegressor
-from localegop._engine import gradient_field as strategies
-from localegop._fit import initial_axes as slopes
-from localegop._fit import pilot_fits as trial
-from localegop._fit import plan as fitting
+from localegop._engine import final_fits, gradient_field
+from localegop._fit import attempts, initial_axes, pilot_fits, plan
 from localegop._selection import kriging
 from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
@@ -41,9 +39,10 @@ sets scatter by some percent. Written by `python benchmarks/defaults.py --page F
 {table}
 """
 
+KRIGING_POINTS = [(module, "MAX_KRIGING_POINTS") for module in (final_fits, kriging)]
 # What is changed: parameters of the estimator, and constants of modules.
 VARIANTS = {
-    "final='linear'": ({"final": "linear"}, {}),
+    "final='polynomial'": ({"final": "polynomial"}, {}),
     "final='kriging'": ({"final": "kriging"}, {}),
     "degree=0": ({"degree": 0}, {}),
     "degree=1": ({"degree": 1}, {}),
@@ -63,21 +62,21 @@ VARIANTS = {
     "max_neighbors=300": ({"max_neighbors": 300}, {}),
     "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
     "initial_metric='identity'": ({"initial_metric": "identity"}, {}),
-    "AGOPs over as many points as fits": ({}, {(strategies, "AGOP_WIDENING"): 1.0}),
-    "AGOPs over six times the points": ({}, {(strategies, "AGOP_WIDENING"): 6.0}),
-    "1,000 points for axes and units": ({}, {(trial, "CENTERS"): 1000}),
-    "axes kept down to 0.2 of the longest": ({}, {(slopes, "KEPT_SCALE"): 0.2}),
-    "kriging of 100 points": ({}, {(kriging, "MOST"): 100}),
-    "kriging of 400 points": ({}, {(kriging, "MOST"): 400}),
+    "AGOPs over as many points as fits": ({}, {(gradient_field, "AGOP_WIDENING"): 1.0}),
+    "AGOPs over six times the points": ({}, {(gradient_field, "AGOP_WIDENING"): 6.0}),
+    "1,000 points for axes and units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),
+    "axes kept down to 0.2 of the longest": ({}, {(initial_axes, "KEPT_SCALE"): 0.2}),
+    "kriging of 100 points": ({}, dict.fromkeys(KRIGING_POINTS, 100)),
+    "kriging of 400 points": ({}, dict.fromkeys(KRIGING_POINTS, 400)),
     "kriging with lengths to 16": ({}, {(kriging, "LENGTHS"): (1.0, 2.0, 4.0, 8.0, 16.0)}),
     "kriging with lengths from 0.5": ({}, {(kriging, "LENGTHS"): (0.5, 1.0, 2.0, 4.0, 8.0)}),
     "kriging with ridges to 1": ({}, {(kriging, "RIDGES"): (*kriging.RIDGES, 1.0)}),
-    "kriging if better at all": ({}, {(fitting, "CLEAR_GAIN"): 1.0}),
+    "kriging if better at all": ({}, {(attempts, "CLEAR_GAIN"): 1.0}),
     "kriging always with a trend": ({}, {(kriging, "NOISY_RIDGES"): ()}),
     "kriging never rough": ({}, {(kriging, "ROUGH_LENGTHS"): ()}),
-    "no second look at polynomials": ({}, {(fitting, "refined"): lambda choice, *others: choice}),
-    "never without axes from slopes": ({}, {(fitting, "DOUBTFUL"): 0.0}),
-    "always also without axes from slopes": ({}, {(fitting, "DOUBTFUL"): np.inf}),
+    "no second look at polynomials": ({}, {(attempts, "refine_choice"): lambda choice, *others: choice}),
+    "never without axes from slopes": ({}, {(plan, "DOUBTFUL"): 0.0}),
+    "always also without axes from slopes": ({}, {(plan, "DOUBTFUL"): np.inf}),
 }
 
 

@@ -25,9 +25,9 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from localegop import LocalEGOPRegressor
-from localegop._engine.gradient_field import FieldLearner, GradientField
+from localegop._engine.gradient_field import FieldLearner
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import Recursion, Rules
+from localegop._engine.recursion import MetricUpdate, Recursion, Stage
 from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
@@ -271,13 +271,13 @@ def cost(table, sizes):
             options = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1}
             data = LocalData(X, np.ascontiguousarray(y), np.ones(n), max_neighbors=k, **options)
             own, stop = np.arange(0, n, max(1, n // 500)), 2.0 * dimension + 10.0
-            rules = Rules(EffectiveSampleSize(max(200.0, stop), stop, 4), 0.5, 0.2, None)
-            data.candidates(X[:1])
+            update = MetricUpdate(EffectiveSampleSize(max(200.0, stop), stop, 4), 0.5, 0.2, None)
+            data.neighbor_lists(X[:1])
             start = time.process_time()
-            lists = data.candidates(X[own])
+            centers = data.own_centers(own)
             search = time.process_time() - start
-            learner = FieldLearner(GradientField(data, rules, (1e-6, 1e-4, 1e-2, 1e-1)), own, lists, SILENT)
-            recursion = Recursion(learner, rules, len(own), dimension, data.reachable)
+            learner = FieldLearner(data, (1e-6, 1e-4, 1e-2, 1e-1), centers, SILENT)
+            recursion = Recursion(learner, update, data, Stage.first(len(own), dimension))
             start = time.process_time()
             learner.leave_one_out(*recursion.setting())
             learner.averages(np.ones((n, 1, dimension)), *recursion.setting())

@@ -1,6 +1,6 @@
-"""Ablation: how to choose step, size, bends and ridge of the final fit.
+"""Ablation: how to choose step, size, quadratic terms and ridge of the final fit.
 
-Every rule chooses from the same menu over the same learned gradients; the table shows the test error of its
+Every rule chooses from the same grid over the same learned gradients; the table shows the test error of its
 choice, as MSE / label variance. Run with ``python benchmarks/step_choice.py [--quick]``; tables and
 molecules are read from LOCALEGOP_DATA.
 """
@@ -12,20 +12,16 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from localegop._data.rows import merge_rows
+from localegop._engine.centers import Widths
 from localegop._engine.gradient_field import FieldLearner, GradientField
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import Recursion, Rules, isotropic
+from localegop._engine.recursion import MetricUpdate, Recursion, Stage, isotropic_shapes
+from localegop._fit.process import ProcessBackend
 from localegop._progress import SILENT
-from localegop._selection.search_grid import (
-    Menu,
-    _allowed,
-    bends_for,
-    folds,
-    pick,
-    sizes_for,
-    tested_without,
-    values_by_step,
-)
+from localegop._selection.folds import draw_folds
+from localegop._selection.holdout import _values_by_step
+from localegop._selection.search_grid import SearchGrid, pick_choice, quadratic_directions_for, sizes_for
 from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
 from localegop.kernels import as_kernel
 from localegop.schedules import EffectiveSampleSize
@@ -34,27 +30,25 @@ RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4
 
 
-def learn(data, rules, menu):
-    """Field of all points, and leave-one-out values (step, size, bends, ridge, point) of the menu."""
-    field = GradientField(data, rules, RIDGES)
-    candidates = data.candidates(data.rows)
-    learner = FieldLearner(field, np.arange(data.n), candidates, SILENT)
-    recursion = Recursion(learner, rules, data.n, data.dimension, data.reachable)
+def learn(data, update, grid):
+    """Field of all points, and leave-one-out values (step, size, directions, ridge, point) of the grid."""
+    centers = data.all_own_centers(data.neighbor_lists(data.rows))
+    learner = FieldLearner(data, RIDGES, centers, SILENT)
+    recursion = Recursion(learner, update, data, Stage.first(data.n, data.dimension))
     values = []
     for t in range(N_ITER + 1):
         batch = data.localize(
-            data.rows,
+            centers,
             recursion.shape,
-            candidates,
-            sizes=np.tile(menu.sizes, (data.n, 1)),
-            left_out=np.arange(data.n),
+            Widths.of_sizes(grid.sizes, data.n),
             degree=1,
-            bends=menu.bends,
-            ridges=menu.ridges,
+            quadratic_directions=grid.quadratic_directions,
+            ridges=grid.ridges,
         )
         values.append(np.moveaxis(batch.value[..., 0], 0, -1))
         if t < N_ITER:
             recursion.advance()
+    field = GradientField(data, update, tuple(learner.gradients), tuple(learner.loo_errors))
     return field, np.array(values)
 
 
@@ -62,10 +56,9 @@ def smoothed(data, errors, queries, size):
     """Squared errors averaged over Euclidean neighborhoods of the queries: (options, query)."""
     options = errors.reshape(-1, data.n)
     hoods = data.localize(
-        queries,
-        isotropic(len(queries), data.dimension),
-        data.candidates(queries),
-        sizes=np.full((len(queries), 1), min(size, 0.4 * data.reachable)),
+        data.centers(queries),
+        isotropic_shapes(len(queries), data.dimension),
+        Widths.of_sizes((min(size, 0.4 * data.max_visible),), len(queries)),
         keep=True,
     ).neighborhoods
     return hoods.means(np.ascontiguousarray(options.T), data.threads).T
@@ -87,24 +80,24 @@ def compare(name, X, y, queries, truth):
         threads=os.cpu_count() or 1,
     )
     stop = 2.0 * data.dimension + 10.0
-    rules = Rules(EffectiveSampleSize(max(200.0, stop), stop, N_ITER), 0.5, 1.0, None)
-    menu = Menu(
-        tuple(range(N_ITER + 1)), sizes_for(data.reachable), 1, bends_for(data.dimension)[:3], RIDGES
-    )
-    field, loo = learn(data, rules, menu)
+    update = MetricUpdate(EffectiveSampleSize(max(200.0, stop), stop, N_ITER), 0.5, 1.0, None)
+    directions = quadratic_directions_for(data.dimension)[:3]
+    grid = SearchGrid(tuple(range(N_ITER + 1)), sizes_for(data), True, directions, RIDGES)
+    field, loo = learn(data, update, grid)
     at_queries = np.array(
-        [
-            np.moveaxis(v[..., 0], 0, -1)
-            for v in values_by_step(field, centers, data.candidates(centers), menu)
-        ]
+        [np.moveaxis(v[..., 0], 0, -1) for v in _values_by_step(field, data.centers(centers), grid)]
     )
-    parts = folds(data.n, np.random.default_rng(0))
+    backend = ProcessBackend(merge_rows(data.rows, data.labels, data.sample_weight))
     held_out = np.concatenate(
-        [tested_without(data, rules, menu, RIDGES, part, SILENT).errors for part in parts], axis=-1
+        [
+            backend.learn_without(data, update, grid, part, None, SILENT).errors
+            for part in draw_folds(data.n, 0)
+        ],
+        axis=-1,
     )
 
-    chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)
-    allowed = _allowed(menu, data.dimension)
+    chosen = pick_choice(grid, held_out, np.ones(held_out.shape[-1]), data.dimension)
+    allowed = grid.allowed(data.dimension)
     loo_errors = (loo - labels) ** 2
     loo_errors[~allowed] = np.inf
     held_out[~allowed] = np.inf
@@ -117,10 +110,10 @@ def compare(name, X, y, queries, truth):
     ours = flat[
         np.ravel_multi_index(
             (
-                menu.steps.index(chosen.step),
-                menu.sizes.index(chosen.size),
-                menu.bends.index(chosen.bends),
-                menu.ridges.index(chosen.ridge),
+                grid.steps.index(chosen.step),
+                grid.sizes.index(chosen.size),
+                grid.quadratic_directions.index(chosen.final.n_quadratic_directions),
+                grid.ridges.index(chosen.ridge),
             ),
             allowed.shape,
         )

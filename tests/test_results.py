@@ -1,6 +1,7 @@
 """What LocalFits tells: slopes, importance, neighbors, tables; several outputs; missing values."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -113,3 +114,14 @@ def test_queries_beyond_the_data_are_marked():
     far = model.localize(np.vstack([X[TEST][:1], [[30.0, -30.0, 30.0]]]))
     assert far.status.tolist() == [Status.OK, Status.EXTRAPOLATED]
     assert far.std[1] > 5.0 * far.std[0]
+
+
+def test_the_covariance_is_the_inverse_of_the_metric_and_huge_where_that_is_singular(linear):
+    model, x = linear
+    fits = model.localize(pd.DataFrame(x[:4], columns=NAMES))
+    roots = np.random.default_rng(0).normal(size=(4, 3, 3))
+    regular = replace(fits, metric=roots @ np.swapaxes(roots, 1, 2))
+    assert regular.covariance @ regular.metric == pytest.approx(np.tile(np.eye(3), (4, 1, 1)), abs=1e-9)
+    singular = replace(fits, metric=np.tile(np.diag([1.0, 0.0, 4.0]), (4, 1, 1))).covariance
+    assert np.isfinite(singular).all() and singular[0, 1, 1] >= 1e300
+    assert singular[:, [0, 2], [0, 2]] == pytest.approx(np.tile([1.0, 0.25], (4, 1)))

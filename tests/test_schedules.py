@@ -36,7 +36,7 @@ def test_schedules_fall(schedule):
     assert np.all(np.diff([schedule(t) for t in range(12)]) < 0)
 
 
-def test_effective_sizes_end_where_told_and_stay_there():
+def test_effective_sizes_end_where_asked_and_stay_there():
     schedule = EffectiveSampleSize(start=200, stop=20, n_steps=4)
     assert schedule.effective_size(0) == pytest.approx(200)
     assert [schedule.effective_size(t) for t in (3, 9)] == pytest.approx([20, 20])

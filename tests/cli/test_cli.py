@@ -13,7 +13,7 @@ import pytest
 
 import localegop
 from localegop import LocalEGOPRegressor
-from localegop._predict.storage import FORMAT
+from localegop._data.archive import FORMAT
 from localegop.cli import COMMANDS, main
 
 ROWS = 200
@@ -168,15 +168,15 @@ def test_info_and_fit_tell_the_same(run):
     assert code == 0
     code, out, _ = run("info again.model --json")
     assert code == 0
-    told = json.loads(out)
-    assert told["features"] == FEATURES
-    assert told["targets"] == ["y"]
-    assert told["rows"] == ROWS
-    assert (told["bytes"], told["format"]) == (os.path.getsize("again.model"), FORMAT)
-    assert 0.05 < told["noise"]["y"] < 0.25
-    assert sum(told["global_importance"].values()) == pytest.approx(1.0)
-    assert told["choice"][0]["error"] < 0.3
-    assert told["seconds"]["total"] >= told["seconds"]["load"] > 0.0
+    facts = json.loads(out)
+    assert facts["features"] == FEATURES
+    assert facts["targets"] == ["y"]
+    assert facts["rows"] == ROWS
+    assert (facts["bytes"], facts["format"]) == (os.path.getsize("again.model"), FORMAT)
+    assert 0.05 < facts["noise"]["y"] < 0.25
+    assert sum(facts["global_importance"].values()) == pytest.approx(1.0)
+    assert facts["choice"][0]["error"] < 0.3
+    assert facts["seconds"]["total"] >= facts["seconds"]["load"] > 0.0
     for name in (
         "rows",
         "features",
@@ -187,7 +187,7 @@ def test_info_and_fit_tell_the_same(run):
         "global_importance",
         "bytes",
     ):
-        assert fitted[name] == told[name]
+        assert fitted[name] == facts[name]
     code, out, _ = run("info again.model")
     assert code == 0
     for words in (
@@ -269,11 +269,11 @@ def test_quiet_says_nothing_and_json_nothing_else(run):
 
 
 def test_progress_is_shown_when_asked_for(run, monkeypatch):
-    from localegop._progress import Progress
+    from localegop._progress import ProgressBar
 
     asked = []
     monkeypatch.setattr(
-        Progress, "__exit__", lambda self, *_: asked.append((self.title, self.verbose)), raising=True
+        ProgressBar, "__exit__", lambda self, *_: asked.append((self.title, self.verbose)), raising=True
     )
     for option, shown in (("", False), ("--progress", True), ("--no-progress", False)):
         asked.clear()

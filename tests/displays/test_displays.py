@@ -666,7 +666,7 @@ def test_making_a_display_needs_no_matplotlib():
     assert done.stdout.strip() == "False"
 
 
-def test_pipelines_are_told_what_to_do():
+def test_pipelines_are_refused_with_advice():
     pipeline = make_pipeline(StandardScaler(), LocalEGOPRegressor(**QUICK)).fit(PLANE_X, PLANE_Y)
     with pytest.raises(TypeError, match="got Pipeline; of a pipeline give its last step"):
         TraceDisplay.from_estimator(pipeline, PLANE_X[:1])

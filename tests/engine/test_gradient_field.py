@@ -1,14 +1,15 @@
 """The field strategy against a brute-force version of itself, written with the reference's functions."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
-from localegop._engine import gradient_field as strategies
-from localegop._engine import local_data as local_regression
-from localegop._engine.gradient_field import AGOP_WIDENING, GradientField
-from localegop._engine.local_data import Candidates, LocalData
-from localegop._engine.recursion import Rules
-from localegop._progress import Progress
+from localegop._engine import gradient_field
+from localegop._engine.gradient_field import AGOP_WIDENING, GradientField, best_ridge, learn_field
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import MetricUpdate
+from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 from localegop.reference import (
@@ -23,12 +24,12 @@ from localegop.schedules import EffectiveSampleSize, Geometric
 X, Y = make_helix(70, 3, random_state=0)
 X, Y, QUERIES = X[:60], (Y[:60] - Y.mean()) / Y.std(), X[60:]
 GAUSSIAN = KERNELS["gaussian"]
-RIDGE, SILENT = 1e-4, Progress(1.0, "", 0)
+RIDGE = 1e-4
 ALL = np.arange(60)
 
 
-def field_of(rules, max_neighbors=None):
-    data = LocalData(
+def local_data(max_neighbors=None):
+    return LocalData(
         np.ascontiguousarray(X),
         np.ascontiguousarray(Y[:, None]),
         np.ones(60),
@@ -38,18 +39,23 @@ def field_of(rules, max_neighbors=None):
         threads=2,
         cutoff=1e-16,
     )
-    return GradientField(data, rules, (RIDGE,))
 
 
-def scaled(shape, center, rest, rules, t, widening):
-    if not rules.by_size:
-        return shape * rules.scale(t, 3)
-    size = min(widening * rules.size(t, 60), 30.0)
+def learned(data, update, n_iter=3, **options):
+    """Field of all points, and the shapes that the last gradients lead to."""
+    centers = data.all_own_centers(data.neighbor_lists(data.rows))
+    return learn_field(data, update, (RIDGE,), centers, n_iter, SILENT, **options)
+
+
+def scaled(shape, center, rest, update, t, widening):
+    if not update.by_size:
+        return shape / (update.schedule(t) if t > 0 else update.initial_scale / 3)
+    size = min(widening * update.schedule.effective_size(t), 30.0)
     return shape * scale_for_effective_size(squared_distances(X[rest], center, shape), size, GAUSSIAN)
 
 
-def average(center, rest, shape, gradients, rules, t):
-    metric = scaled(shape, center, rest, rules, t, AGOP_WIDENING)
+def average(center, rest, shape, gradients, update, t):
+    metric = scaled(shape, center, rest, update, t, AGOP_WIDENING)
     w = kernel_weights(X[rest], center, metric, GAUSSIAN)
     return np.einsum("i,ia,ib->ab", w, gradients[rest], gradients[rest])
 
@@ -58,14 +64,14 @@ def unit(matrix):
     return matrix / np.trace(matrix)
 
 
-def mixed(rules, t, agop, shape, previous):
+def mixed(update, t, agop, shape, previous):
     if t == 0:
         return unit(agop)
-    other, newest = (shape, unit(agop)) if rules.by_size else (previous, agop)
-    return unit(rules.momentum * newest + (1 - rules.momentum) * other)
+    other, newest = (shape, unit(agop)) if update.by_size else (previous, agop)
+    return unit(update.momentum * newest + (1 - update.momentum) * other)
 
 
-def brute_force(rules, n_iter, neighbors=60):
+def brute_force(update, n_iter, neighbors=60):
     """Gradients of every step, and the shapes of training points and queries after the last."""
     nearest = {
         tuple(c): np.sort(np.argsort(np.sum((X - c) ** 2, axis=1), kind="stable")[:neighbors])
@@ -77,18 +83,18 @@ def brute_force(rules, n_iter, neighbors=60):
     for t in range(n_iter):
         gradients = np.empty((60, 3))
         for i in ALL:
-            metric = scaled(shapes[i], X[i], rest[i], rules, t, 1.0)
+            metric = scaled(shapes[i], X[i], rest[i], update, t, 1.0)
             gradients[i] = local_linear(X[rest[i]], Y[rest[i]], X[i], metric, GAUSSIAN, RIDGE)[1]
         history.append(gradients)
-        newest = [average(X[i], rest[i], shapes[i], gradients, rules, t) for i in ALL]
+        newest = [average(X[i], rest[i], shapes[i], gradients, update, t) for i in ALL]
         lists = [nearest[tuple(q)] for q in QUERIES]
         query_newest = [
-            average(q, lists[k], at_queries[k], gradients, rules, t) for k, q in enumerate(QUERIES)
+            average(q, lists[k], at_queries[k], gradients, update, t) for k, q in enumerate(QUERIES)
         ]
-        shapes = np.array([mixed(rules, t, newest[i], shapes[i], agops and agops[i]) for i in ALL])
+        shapes = np.array([mixed(update, t, newest[i], shapes[i], agops and agops[i]) for i in ALL])
         at_queries = np.array(
             [
-                mixed(rules, t, query_newest[k], at_queries[k], query_agops and query_agops[k])
+                mixed(update, t, query_newest[k], at_queries[k], query_agops and query_agops[k])
                 for k in range(10)
             ]
         )
@@ -100,74 +106,51 @@ def brute_force(rules, n_iter, neighbors=60):
     "schedule", [EffectiveSampleSize(20, 12, 3), Geometric(0.5, 0.7)], ids=["size", "h"]
 )
 def test_field_equals_brute_force(schedule):
-    rules = Rules(schedule, 0.6, 0.2, None)
-    history, shapes, at_queries = brute_force(rules, 3)
-    field = field_of(rules)
-    assert field.learn(3, None, SILENT) == pytest.approx(shapes, rel=1e-6, abs=1e-8)
+    update = MetricUpdate(schedule, 0.6, 0.2, None)
+    history, shapes, at_queries = brute_force(update, 3)
+    data = local_data()
+    field, found = learned(data, update)
+    assert found == pytest.approx(shapes, rel=1e-6, abs=1e-8)
     for ours, theirs in zip(field.gradients, history, strict=True):
         assert ours[:, 0] == pytest.approx(theirs, rel=1e-6, abs=1e-8)
-    recursion = field.follow(np.ascontiguousarray(QUERIES), None)
+    recursion = field.follow(data.centers(np.ascontiguousarray(QUERIES)))
     for _ in range(3):
         recursion.advance()
     assert recursion.shape == pytest.approx(at_queries, rel=1e-6, abs=1e-8)
-
-
-def test_candidates_are_the_nearest_points():
-    data = field_of(Rules(Geometric(), 0.6, 0.2, None), max_neighbors=7).data
-    lists = data.candidates(np.ascontiguousarray(QUERIES))
-    for k, query in enumerate(QUERIES):
-        nearest = np.argsort(np.sum((X - query) ** 2, axis=1))[:7]
-        assert lists.indices[lists.start[k] : lists.start[k + 1]].tolist() == np.sort(nearest).tolist()
-    assert field_of(Rules(Geometric(), 0.6, 0.2, None), max_neighbors=60).data.candidates(QUERIES) is None
-
-
-@pytest.mark.parametrize(("limit", "most", "reachable"), [(20, 10, 10), (10, 20, 10), (None, 30, 30)])
-def test_narrowed_data_look_at_the_nearest_few(limit, most, reachable):
-    data = field_of(Rules(Geometric(), 0.6, 0.2, None), limit).data
-    narrow = data.narrowed(most)
-    assert narrow.reachable == reachable and narrow.n == data.n
-    lists = narrow.candidates(np.ascontiguousarray(QUERIES))
-    distances = squared_distances(X, QUERIES[0], np.eye(3))
-    assert set(lists.indices[: lists.start[1]]) == set(np.argsort(distances)[:reachable])
-
-
-def test_restricted_lists_leave_out_and_renumber():
-    lists = Candidates(np.array([0, 3, 5]), np.array([0, 2, 4, 1, 4], dtype=np.int32))
-    fewer = lists.restricted(np.array([0, 1]), np.array([0, 3, 4]), 5)
-    assert fewer.start.tolist() == [0, 2, 3]
-    assert fewer.indices.tolist() == [0, 2, 2]
-    part = lists[1:2]
-    assert (part.start.tolist(), part.indices.tolist()) == ([0, 2], [1, 4])
-
-
-def test_of_equally_far_points_the_first_are_looked_at():
-    grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
-    settings = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 2}
-    for count in (3, 20, 80):
-        data = LocalData(grid, np.zeros((81, 1)), np.ones(81), max_neighbors=count, **settings)
-        lists = data.candidates(grid)
-        for i, center in enumerate(grid):
-            order = np.argsort(np.sum((grid - center) ** 2, axis=1), kind="stable")
-            assert lists[i : i + 1].indices.tolist() == np.sort(order[:count]).tolist()
-
-
-def test_candidates_do_not_depend_on_the_way_they_are_found(monkeypatch):
-    data = field_of(Rules(Geometric(), 0.6, 0.2, None), max_neighbors=7).data
-    by_tree = data.candidates(np.ascontiguousarray(QUERIES))
-    monkeypatch.setattr(local_regression, "TREE_DIMENSION", 2)
-    by_distances = data.candidates(np.ascontiguousarray(QUERIES))
-    assert np.array_equal(by_tree.indices, by_distances.indices)
+    steps = list(field.shapes(data.centers(np.ascontiguousarray(QUERIES)), 3))
+    assert len(steps) == 4 and np.array_equal(steps[-1], recursion.shape)
 
 
 @pytest.mark.parametrize("schedule", [Geometric(), EffectiveSampleSize(12.0, 6.0)])
 def test_kept_neighborhoods_change_nothing(monkeypatch, schedule):
-    def learned():
-        field = field_of(Rules(schedule, 0.6, 0.2, None), max_neighbors=30)
-        return field, field.learn(3, field.data.own_candidates(), SILENT)
-
-    kept, shapes = learned()
-    monkeypatch.setattr(strategies, "KEPT_BYTES", 0.0)
-    fresh, same = learned()
+    update = MetricUpdate(schedule, 0.6, 0.2, None)
+    kept, shapes = learned(local_data(max_neighbors=30), update)
+    monkeypatch.setattr(gradient_field, "KEPT_BYTES", 0.0)
+    fresh, same = learned(local_data(max_neighbors=30), update)
     assert np.array_equal(shapes, same)
     for ours, theirs in zip(kept.gradients, fresh.gradients, strict=True):
         assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("schedule", [Geometric(), EffectiveSampleSize(12.0, 6.0)])
+def test_the_last_average_is_left_out_where_nobody_goes_on(schedule):
+    update = MetricUpdate(schedule, 0.6, 0.2, None)
+    whole, _ = learned(local_data(), update)
+    field, shapes = learned(local_data(), update, onward=False)
+    before = learned(local_data(), update, n_iter=2)[1]
+    for ours, theirs in zip(field.gradients, whole.gradients, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert len(field.loo_errors) == 3 and field.loo_errors[0].shape == (60, 1)
+    assert np.array_equal(shapes, before)
+
+
+def test_the_best_ridge_has_the_least_error_over_all_parts():
+    sums = [np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 2.0], [0.0, 0.0]])]
+    assert [best_ridge(sums[:1]), best_ridge(sums[1:]), best_ridge(sums)] == [1, 0, 1]
+
+
+def test_a_field_is_frozen():
+    field = GradientField(local_data(), MetricUpdate(Geometric(), 0.6, 0.2, None))
+    for name in ("data", "update", "gradients", "loo_errors"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(field, name, None)

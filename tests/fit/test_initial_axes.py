@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
+from localegop._data.rows import merge_rows
 from localegop._engine.local_data import LocalData
-from localegop._fit.initial_axes import axes_from, extent_in, first_axes, global_agop
+from localegop._fit.initial_axes import axes_from, find_first_axes, global_agop
+from localegop._fit.process import ProcessBackend
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 
 RIDGES = (1e-6, 1e-2)
+BACKEND = ProcessBackend(merge_rows(np.zeros((2, 1)), np.zeros((2, 1)), np.ones(2)))
 
 
 def local_data(X, y):
@@ -22,29 +25,29 @@ def test_a_ridge_function_has_one_direction():
     X = rng.normal(size=(400, 4))
     direction = np.array([1.0, 2.0, 0.0, -1.0]) / np.sqrt(6.0)
     data = local_data(X, np.sin(X @ direction))
-    axes = first_axes(data, RIDGES)
+    axes = find_first_axes(BACKEND, data, RIDGES)
     assert axes.shape == (4, 4)  # nothing is left out on a first look
     scaled = X.std(axis=0) * axes[:, 0]  # the axis, in units of the features
     wanted = X.std(axis=0) * direction
     cosine = abs(scaled @ wanted) / np.linalg.norm(scaled) / np.linalg.norm(wanted)
     assert cosine > 0.99
     exact = global_agop(np.eye(4), np.cos(X @ direction)[:, None, None] * direction, np.ones(400))
-    assert axes_from(extent_in(data), exact, leave_out=True).shape == (4, 1)
+    assert axes_from(BACKEND.extent(data), exact, leave_out=True).shape == (4, 1)
 
 
 def test_agops_are_those_of_the_units_before_the_axes():
     rng = np.random.default_rng(1)
     axes, gradients = rng.normal(size=(3, 2)), rng.normal(size=(5, 1, 2))
     back = gradients[:, 0] @ axes.T
-    share = np.array([1.0, 1.0, 2.0, 1.0, 1.0])
-    expected = (back * share[:, None]).T @ back / 6.0
-    assert global_agop(axes, gradients, share) == pytest.approx(expected, rel=1e-12)
+    weight = np.array([1.0, 1.0, 2.0, 1.0, 1.0])
+    expected = (back * weight[:, None]).T @ back / 6.0
+    assert global_agop(axes, gradients, weight) == pytest.approx(expected, rel=1e-12)
 
 
 def test_flat_labels_leave_the_axes_alone():
     data = local_data(np.random.default_rng(2).normal(size=(50, 3)), np.zeros(50))
-    assert np.array_equal(first_axes(data, RIDGES), np.eye(3))
-    assert np.array_equal(axes_from(extent_in(data), np.zeros((3, 3)), leave_out=True), np.eye(3))
+    assert np.array_equal(find_first_axes(BACKEND, data, RIDGES), np.eye(3))
+    assert np.array_equal(axes_from(BACKEND.extent(data), np.zeros((3, 3)), leave_out=True), np.eye(3))
 
 
 def test_columns_of_noise_are_left_out():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from localegop import LocalEGOPRegressor
-from localegop._predict import storage
+from localegop._data import archive as files
 from localegop.datasets import make_helix
 from localegop.schedules import EffectiveSampleSize, PowerLaw
 
@@ -87,19 +87,30 @@ def test_foreign_files_are_refused(tmp_path):
         LocalEGOPRegressor.load(tmp_path / "nowhere")
 
 
+POLYNOMIAL = {"kind": "polynomial", "degree": 1, "n_quadratic_directions": 0, "ridge": 0.1}
+KRIGING = {"kind": "kriging", "length": 2.0, "ridge": 0.1}
+
+
+def set_final(header, final, **more):
+    header["models"][0]["choice"].update(final=final, **more)
+
+
 def rewritten(saved, target, change):
     """Write the model again, with a right checksum, after ``change(header, arrays)``."""
-    header, arrays = storage.read(saved)
+    header, arrays = files.read(saved)
     change(header, arrays)
     header.pop("format", None)
-    storage.write(target, header, arrays)
+    files.write(target, header, arrays)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda header, arrays: arrays.pop("0_rows"), "'rows' is missing"),
-        (lambda header, arrays: arrays.update({"0_share": np.ones(3)}), "'share' has shape"),
+        (
+            lambda header, arrays: arrays.update({"0_sample_weight": np.ones(3)}),
+            "'sample_weight' has shape",
+        ),
         (lambda header, arrays: arrays.update({"0_labels": arrays["0_labels"] * np.nan}), "not finite"),
         (
             lambda header, arrays: arrays.update({"0_position": arrays["0_position"] + 10**6}),
@@ -107,7 +118,16 @@ def rewritten(saved, target, change):
         ),
         (lambda header, arrays: arrays.update({"0_center": np.array(["a"] * 3)}), "holds no numbers"),
         (lambda header, arrays: header["models"][0]["choice"].update(step=7), "fewer steps"),
-        (lambda header, arrays: header["models"][0]["choice"].update(bends=70), "impossible choice"),
+        (lambda header, arrays: header["models"][0]["choice"].update(step=-1), "impossible choice"),
+        (
+            lambda header, arrays: set_final(header, POLYNOMIAL | {"n_quadratic_directions": 70}),
+            "impossible p",
+        ),
+        (lambda header, arrays: set_final(header, POLYNOMIAL | {"degree": 3}), "impossible polynomial"),
+        (lambda header, arrays: set_final(header, KRIGING | {"length": -1.0}), "without a length or size"),
+        (lambda header, arrays: set_final(header, KRIGING, size=None), "without a length or size"),
+        (lambda header, arrays: set_final(header, {"kind": "spline"}), "spline"),
+        (lambda header, arrays: set_final(header, POLYNOMIAL | {"surprise": 1}), "surprise"),
         (lambda header, arrays: header["parameters"].update(strategy="other"), "strategy"),
         (lambda header, arrays: header["parameters"].update(surprise=1), "surprise"),
         (lambda header, arrays: header.update(n_features=5), "do not fit together"),
@@ -121,16 +141,16 @@ def test_hostile_content_is_refused(saved, tmp_path, change, message):
 
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 2, but this version of localegop reads format 99"):
+    monkeypatch.setattr(files, "FORMAT", 99)
+    with pytest.raises(ValueError, match="has format 3, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
 
 
 def test_pickled_arrays_are_never_opened(saved, tmp_path):
-    header, arrays = storage.read(saved)
+    header, arrays = files.read(saved)
     header.pop("format")
     arrays["0_center"] = np.array([print, None, 3], dtype=object)
-    storage.write(tmp_path / "model", header, arrays)
+    files.write(tmp_path / "model", header, arrays)
     with pytest.raises(ValueError, match="allow_pickle"):
         LocalEGOPRegressor.load(tmp_path / "model")
 
@@ -146,5 +166,5 @@ def test_a_model_is_a_plain_npz_archive(saved):
     with zipfile.ZipFile(saved) as archive:
         assert archive.testzip() is None
     with np.load(saved, allow_pickle=False) as archive:
-        header = json.loads(archive[storage.HEADER].tobytes())
-    assert header["format"] == storage.FORMAT and header["n_samples"] == 200
+        header = json.loads(archive[files.HEADER].tobytes())
+    assert header["format"] == files.FORMAT and header["n_samples"] == 200

@@ -6,9 +6,9 @@ import pytest
 from localegop import LocalEGOPRegressor
 from localegop._predict.uncertainty import (
     Calibration,
-    checked_coverage,
-    expected_deviation,
-    noise_variances,
+    check_coverage,
+    correct_noise,
+    expect_deviation,
 )
 from localegop.datasets import make_helix
 
@@ -43,14 +43,14 @@ def test_weights_count_like_repeated_rows():
 
 
 def test_residuals_are_corrected_for_the_variance_of_the_fit():
-    assert noise_variances(np.array([[2.0]]), np.array([1.0])).tolist() == [[2.0]]
-    assert expected_deviation(np.array([[3.0]]), np.array([3.0])).tolist() == [[6.0]]
+    assert correct_noise(np.array([[2.0]]), np.array([1.0])).tolist() == [[2.0]]
+    assert expect_deviation(np.array([[3.0]]), np.array([3.0])).tolist() == [[6.0]]
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.1, [], [[0.5]], np.nan, [0.5, 2.0]])
 def test_impossible_coverages_are_refused(coverage):
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        checked_coverage(coverage)
+        check_coverage(coverage)
 
 
 def test_intervals_cover_and_have_the_promised_shapes(model):

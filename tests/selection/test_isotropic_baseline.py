@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from localegop import LocalEGOPRegressor
-from localegop._fit import plan as fitting
+from localegop._fit import attempts
 from localegop.datasets import make_helix, make_multi_index
 
 
@@ -20,7 +20,7 @@ def test_a_helix_gains_and_a_bowl_does_not():
 
 def without_a_second_look(monkeypatch):
     """Isotropic fits have none, so that only without it the numbers are the same to the last digits."""
-    monkeypatch.setattr(fitting, "refined", lambda choice, *others: choice)
+    monkeypatch.setattr(attempts, "refine_choice", lambda choice, *others: choice)
 
 
 def test_without_steps_there_is_nothing_to_gain(monkeypatch):

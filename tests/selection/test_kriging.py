@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
+from localegop._engine.centers import Centers
+from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.local_data import LocalData
-from localegop._fit import plan as fitting
+from localegop._fit import attempts
 from localegop._selection import kriging
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
@@ -18,10 +20,10 @@ def local_data(n=300, dimension=4, threads=1, max_neighbors=250):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((n, dimension))
     labels = np.column_stack([np.sin(rows[:, 0]) + rows[:, 1] ** 2, rows[:, 2]])
-    share = rng.integers(1, 3, n).astype(float)
+    weight = rng.integers(1, 3, n).astype(float)
     kernel = as_kernel("gaussian")
     return LocalData(
-        rows, labels, share, kernel=kernel, max_neighbors=max_neighbors, radius=None, threads=threads
+        rows, labels, weight, kernel=kernel, max_neighbors=max_neighbors, radius=None, threads=threads
     )
 
 
@@ -36,9 +38,9 @@ def correlation(squared, length, rough):
 
 def plain(data, center, at, metric, scale, most, length, ridge, trend, rough, left_out=-1):
     """Value at ``at`` and variance factor, from the nearest points of ``center``."""
-    share = data.share - (np.arange(data.n) == left_out)
-    listed = np.sort(np.argsort(np.sum((data.rows - center) ** 2, axis=1))[: data.reachable])
-    listed = listed[share[listed] > 0]
+    weight = data.sample_weight - (np.arange(data.n) == left_out)
+    listed = np.sort(np.argsort(np.sum((data.rows - center) ** 2, axis=1))[: data.max_visible])
+    listed = listed[weight[listed] > 0]
     away = data.rows[listed] - center
     squared = scale * np.einsum("ia,ab,ib->i", away, metric, away)
     near = listed[np.argsort(squared)[: min(most, np.sum(squared - squared.min() < -np.log(data.cutoff)))]]
@@ -48,13 +50,13 @@ def plain(data, center, at, metric, scale, most, length, ridge, trend, rough, le
     to_here = ((z - here) ** 2).sum(axis=1)
     covariance = correlation(gaps, length, rough) + TREND * (1 + trend * z @ z.T / length**2)
     to_center = correlation(to_here, length, rough) + TREND * (1 + trend * z @ here / length**2)
-    smoother = np.linalg.solve(covariance + np.diag(ridge / share[near]), to_center)
-    weights = share[near] * np.exp(-(z**2).sum(axis=1))
+    smoother = np.linalg.solve(covariance + np.diag(ridge / weight[near]), to_center)
+    weights = weight[near] * np.exp(-(z**2).sum(axis=1))
     weights /= weights.sum()
     mean = weights @ data.labels[near]
     value = mean + smoother @ (data.labels[near] - mean)
     smoother = smoother + weights * (1 - smoother.sum())
-    return value, np.sum(smoother**2 / share[near])
+    return value, np.sum(smoother**2 / weight[near])
 
 
 @pytest.mark.parametrize("most", [40, 10_000])
@@ -63,34 +65,34 @@ def test_the_core_agrees_with_plain_linear_algebra(most):
     centers, left_out = data.rows[[5, 17, 200]], np.array([5, 17, -1])
     lengths, ridges = (1.0, 1.0, 1.0, 3.0, 3.0, 3.0), (1e-2, 1e-4, 1e-2, 1e-3, 1e-3, 1e-2)
     trends, rough = (True, True, False, False, False, True), (False, False, False, False, True, True)
-    scale, size, value, gradient, factor = data.krige(
-        centers,
+    found = data.krige(
+        Centers(centers, data.neighbor_lists(centers), left_out),
         shapes,
-        data.candidates(centers),
         size=30.0,
         most=most,
         lengths=lengths,
         ridges=ridges,
         trends=trends,
         rough=rough,
-        left_out=left_out,
         gradients=True,
         variances=True,
     )
-    np.testing.assert_allclose(size, 30.0, rtol=1e-5)  # weights below the cutoff are dropped
+    np.testing.assert_allclose(
+        found.effective_size, 30.0, rtol=1e-5
+    )  # weights below the cutoff are dropped
     for i, center in enumerate(centers):
-        given = (center, shapes[i], scale[i], most)
+        given = (center, shapes[i], found.scale[i], most)
         for k, pair in enumerate(zip(lengths, ridges, trends, rough, strict=True)):
 
             def at(place, given=given, pair=pair, i=i):
                 return plain(data, given[0], place, *given[1:], *pair, left_out=left_out[i])
 
             expected, expected_factor = at(center)
-            np.testing.assert_allclose(value[i, k], expected, rtol=1e-8, atol=1e-8)
-            np.testing.assert_allclose(factor[i, k], expected_factor, rtol=1e-6)
+            np.testing.assert_allclose(found.value[i, k], expected, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(found.variance_factor[i, k], expected_factor, rtol=1e-6)
             steps = 1e-5 * np.eye(4)
             slopes = [(at(center + h)[0] - at(center - h)[0]) / 2e-5 for h in steps]
-            np.testing.assert_allclose(gradient[i, k], np.transpose(slopes), rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(found.gradient[i, k], np.transpose(slopes), rtol=1e-4, atol=1e-4)
 
 
 def test_results_do_not_depend_on_threads_or_company():
@@ -103,10 +105,9 @@ def test_results_do_not_depend_on_threads_or_company():
         "trends": (True, False),
         "rough": (False, True),
     }
-    together = two.krige(centers, metrics(20), two.candidates(centers), **fits)[2]
+    together = two.krige(two.centers(centers), metrics(20), **fits).value
     for i in (0, 7, 19):
-        lists = one.candidates(centers[i : i + 1])
-        alone = one.krige(centers[i : i + 1], metrics(20)[i : i + 1], lists, **fits)[2]
+        alone = one.krige(one.centers(centers[i : i + 1]), metrics(20)[i : i + 1], **fits).value
         np.testing.assert_array_equal(alone[0], together[i])
 
 
@@ -118,23 +119,24 @@ def smooth(n, seed=0):
 def test_kriging_wins_where_few_points_meet_a_smooth_function():
     (X, y), (queries, truth) = smooth(200), smooth(200, seed=1)
     auto = LocalEGOPRegressor().fit(X, y)
-    linear = LocalEGOPRegressor(final="linear").fit(X, y)
-    assert auto.choice_.length in kriging.LENGTHS and linear.choice_.length is None
-    assert auto.choice_.error < fitting.CLEAR_GAIN * linear.choice_.error
-    errors = [np.mean((model.predict(queries) - truth) ** 2) for model in (auto, linear)]
+    polynomial = LocalEGOPRegressor(final="polynomial").fit(X, y)
+    assert isinstance(polynomial.choice_.final, Polynomial)
+    assert auto.choice_.final.length in kriging.LENGTHS
+    assert auto.choice_.error < attempts.CLEAR_GAIN * polynomial.choice_.error
+    errors = [np.mean((model.predict(queries) - truth) ** 2) for model in (auto, polynomial)]
     assert errors[0] < 0.5 * errors[1]
 
 
 def test_polynomials_stay_unless_kriging_gains_enough(monkeypatch):
     X, y = smooth(150)
-    monkeypatch.setattr(fitting, "CLEAR_GAIN", 1e-6)
-    monkeypatch.setattr(fitting, "better", lambda *choices: False)
-    assert LocalEGOPRegressor().fit(X, y).choice_.length is None
-    assert LocalEGOPRegressor(final="kriging").fit(X, y).choice_.length is not None
+    monkeypatch.setattr(attempts, "CLEAR_GAIN", 1e-6)
+    monkeypatch.setattr(attempts, "clearly_better", lambda *choices: False)
+    assert isinstance(LocalEGOPRegressor().fit(X, y).choice_.final, Polynomial)
+    assert isinstance(LocalEGOPRegressor(final="kriging").fit(X, y).choice_.final, Kriging)
 
 
 def test_a_degree_asks_for_polynomials():
-    assert LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.length is None
+    assert isinstance(LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.final, Polynomial)
 
 
 def noisy(n, seed=0):
@@ -150,14 +152,15 @@ def test_noise_is_met_without_a_trend_which_costs_a_slope_for_each_feature(monke
     for precise in (kriging.PRECISE, np.inf):
         monkeypatch.setattr(kriging, "PRECISE", precise)
         model.fit(X[:700], y[:700])
-        assert model.choice_.trend == (precise == np.inf)
+        assert model.choice_.final.trend == (precise == np.inf)
         errors.append(np.mean((model.predict(X[700:]) - truth[700:]) ** 2))
     assert errors[0] < 0.7 * errors[1]
 
 
 def test_precise_labels_of_a_smooth_function_have_a_trend_and_a_smooth_process():
     choice = LocalEGOPRegressor(final="kriging").fit(*smooth(300)).choice_
-    assert choice.trend and not choice.rough
+    assert choice.final.trend and not choice.final.rough
+    assert choice.degree == 1 and choice.ridge == choice.final.ridge
 
 
 def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
@@ -167,7 +170,7 @@ def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
     for lengths in (kriging.ROUGH_LENGTHS, ()):
         monkeypatch.setattr(kriging, "ROUGH_LENGTHS", lengths)
         model = LocalEGOPRegressor(final="kriging", n_iter=1).fit(X[:400], y[:400])
-        assert model.choice_.rough == bool(lengths)
+        assert model.choice_.final.rough == bool(lengths)
         errors.append(np.mean((model.predict(X[400:]) - y[400:]) ** 2))
         model.save(tmp_path / "model.npz")
         assert LocalEGOPRegressor.load(tmp_path / "model.npz").choice_ == model.choice_
@@ -175,18 +178,19 @@ def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
 
 
 def test_processes_with_the_same_covariances_follow_each_other():
-    each = [kriging.Process(1, 2.0, 0.1), kriging.Process(0, 2.0, 0.1, trend=False)]
-    each += [kriging.Process(1, 1.0, 0.1, trend=False), kriging.Process(1, 2.0, 1e-3)]
-    sorted_ones = kriging.Processes.of(each)
+    finals = [Kriging(2.0, 0.1), Kriging(2.0, 0.1, trend=False)]
+    finals += [Kriging(1.0, 0.1, trend=False), Kriging(2.0, 1e-3)]
+    each = [kriging.Process(*pair) for pair in zip((1, 0, 1, 1), finals, strict=True)]
+    sorted_ones = kriging.ProcessErrors.of(each)
     assert [one.step for one in sorted_ones.each] == [0, 1, 1, 1]
     assert sorted_ones.each[2:] == (each[3], each[0])
     assert sorted_ones.last_step == 1 and len(sorted_ones) == 4
 
 
-def test_few_rows_are_kriged_if_told_to():
+def test_few_rows_are_kriged_if_asked_for():
     X, y = smooth(8)
     model = LocalEGOPRegressor(final="kriging").fit(X, y)
-    assert model.choice_.length == 2.0 and np.isnan(model.choice_.error)
+    assert model.choice_.final.length == 2.0 and np.isnan(model.choice_.error)
     assert np.isfinite(model.predict(X)).all()
 
 

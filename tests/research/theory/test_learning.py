@@ -65,7 +65,7 @@ def test_an_estimator_that_does_not_learn_has_rate_zero():
 def test_the_default_estimator_is_the_regressor_of_the_package(monkeypatch):
     monkeypatch.setattr(localegop, "LocalEGOPRegressor", Mean, raising=False)
     made = default_estimator()()
-    assert isinstance(made, Mean) and made.final == "linear"
+    assert isinstance(made, Mean) and made.final == "polynomial"
     assert learning_rate(wave, sizes=(20, 40), n_replicates=2, n_test=10).errors.shape == (2, 2)
     monkeypatch.setattr(localegop, "LocalEGOPRegressor", None, raising=False)
     with pytest.raises(ImportError, match="pass make_estimator"):

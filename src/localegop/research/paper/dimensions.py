@@ -116,7 +116,7 @@ def _options(setting: str) -> dict[str, Any]:
     if setting == "paper":
         return LocalEGOPRegressor.paper_parameters()
     # The features of the helix share one unit: without noise they are taken as they are, the paper's start.
-    return {"final": "linear"} | ({"initial_metric": "identity"} if setting == "field" else {})
+    return {"final": "polynomial"} | ({"initial_metric": "identity"} if setting == "field" else {})
 
 
 def slopes(

@@ -162,7 +162,7 @@ def default_estimator() -> EstimatorFactory:
             "localegop.LocalEGOPRegressor is not available in this version: pass make_estimator, such as "
             "IsotropicLocalLinear."
         )
-    return partial(regressor, final="linear")
+    return partial(regressor, final="polynomial")
 
 
 def rate_table(

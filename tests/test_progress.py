@@ -1,0 +1,202 @@
+"""The progress bar: stages, parts, what is shown, and that it never goes back."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+
+from localegop import LocalEGOPRegressor, _progress
+from localegop._fit import attempts, plan
+from localegop._progress import SILENT, Progress, ProgressBar
+from localegop.datasets import make_helix
+
+X, Y = make_helix(200, 3, random_state=0)
+Y = Y + np.random.default_rng(0).normal(0.0, 0.3 * Y.std(), 200)
+QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2, "n_jobs": 1}
+
+
+def fractions(work):
+    """Fractions that a bar reaches while work is done in it."""
+    reached = []
+    bar = ProgressBar("work", verbose=True)
+    reach = bar.reach
+
+    def note(fraction, stage):
+        reach(fraction, stage)
+        reached.append(bar.fraction)
+
+    bar.reach = note
+    with bar as progress:
+        work(progress)
+    return reached
+
+
+@pytest.fixture
+def show_all(monkeypatch):
+    """Let a bar be drawn whenever it moves, however little time has passed."""
+    ticks = iter(np.arange(0.0, 1e7))
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "REDRAW_SECONDS", 0.0)
+
+
+def shown(text):
+    """Percentages and stages of what was drawn."""
+    lines = text.strip("\n").split("\r")[1:]
+    percentages = [int(re.search(r"\] +(\d+)%", line).group(1)) for line in lines]
+    stages = [line.rstrip().rsplit(", ", 1)[-1] for line in lines[:-1]]
+    return percentages, stages
+
+
+def test_stages_are_as_long_as_they_say():
+    def work(progress):
+        for stage in progress.stages(("a", 1.0), ("b", 3.0), ("c", 4.0)):
+            stage.advance()
+
+    assert fractions(work) == pytest.approx([0.125, 0.5, 1.0])
+
+
+def test_parts_have_one_length_and_the_title_of_the_whole():
+    def work(progress):
+        _, second = progress.stages(("first", 1.0), ("second", 1.0))
+        for part in second.parts(4):
+            assert part.title == "second"
+            part.advance()
+
+    assert fractions(work) == pytest.approx([0.625, 0.75, 0.875, 1.0])
+
+
+def test_stages_within_stages():
+    def work(progress):
+        outer, _ = progress.stages(("outer", 1.0), ("rest", 1.0))
+        inner, _ = outer.stages(("inner", 1.0), ("rest", 3.0))
+        inner.expect(2)
+        inner.advance()
+        inner.advance()
+
+    assert fractions(work) == pytest.approx([0.0625, 0.125])
+
+
+def test_going_over_slices_advances_after_each_by_its_length():
+    seen = []
+
+    def work(progress):
+        slices = [slice(0, 5), slice(5, 6), slice(6, 10)]
+        for rows in progress.over(iter(slices), 10):
+            seen.append((rows, progress._bar.fraction))
+
+    assert fractions(work) == pytest.approx([0.5, 0.6, 1.0])
+    assert seen == [(slice(0, 5), 0.0), (slice(5, 6), 0.5), (slice(6, 10), 0.6)]
+
+
+def test_going_over_nothing_is_no_progress():
+    assert fractions(lambda progress: list(progress.over([], 0))) == []
+
+
+def test_more_units_than_expected_do_not_leave_the_stretch():
+    def work(progress):
+        first, _ = progress.parts(2)
+        first.expect(2)
+        first.advance(7)
+
+    assert fractions(work) == pytest.approx([0.5])
+
+
+def test_the_bar_never_goes_back_and_stages_may_be_jumped_over():
+    def work(progress):
+        first, jumped, last = progress.parts(3)
+        first.expect(2)
+        first.advance()
+        last.expect(2)
+        last.advance()
+        first.advance()  # late, which must not show
+        jumped.advance()
+        last.advance()
+
+    assert fractions(work) == pytest.approx([1 / 6, 5 / 6, 5 / 6, 5 / 6, 1.0])
+
+
+def test_progress_is_shown_only_if_asked_for_and_only_if_slow(monkeypatch):
+    now = [0.0]
+    drawn = io.StringIO()
+    monkeypatch.setattr("localegop._progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("localegop._progress.sys.stderr", drawn)
+    for verbose, pace, expected in ((0, 10.0, False), (1, 0.001, False), (1, 10.0, True)):
+        drawn.truncate(0)
+        with ProgressBar("fit", verbose) as progress:
+            progress.expect(10)
+            for _ in range(10):
+                now[0] += pace
+                progress.advance(1)
+        assert bool(drawn.getvalue().strip("\0")) is expected
+    assert "1:30 left" in drawn.getvalue()
+    assert "100%" in drawn.getvalue()
+
+
+def test_a_shorter_line_covers_the_longer_one_before(capsys, show_all):
+    with ProgressBar("fit", verbose=1) as progress:
+        long, short = progress.stages(("a stage with a long title", 1.0), ("b", 1.0))
+        long.advance()
+        short.advance()
+    first, second, last = capsys.readouterr().err.strip("\n").split("\r")[1:]
+    assert len(second) >= len(first) > len(second.rstrip()) and len(last) >= len(second.rstrip())
+
+
+def test_work_that_fails_does_not_end_at_a_hundred(capsys, show_all):
+    with pytest.raises(RuntimeError), ProgressBar("fit", verbose=1) as progress:
+        progress.expect(4)
+        progress.advance()
+        raise RuntimeError
+    percentages, _ = shown(capsys.readouterr().err + "")
+    assert percentages == [25, 25]
+
+
+def test_silent_progress_shows_nothing(capsys, show_all):
+    SILENT.expect(3)
+    SILENT.advance()
+    for part in SILENT.parts(2):
+        part.advance()
+    assert isinstance(SILENT, Progress) and capsys.readouterr().err == ""
+
+
+def test_fits_and_predictions_are_silent_by_default(capsys, show_all):
+    LocalEGOPRegressor(**QUICK).fit(X, Y).predict(X[:5])
+    assert capsys.readouterr().err == ""
+
+
+CASES = {
+    "three attempts": (np.inf, {}),
+    "no third attempt": (0.0, {}),
+    "one attempt": (np.inf, {"initial_metric": "variance"}),
+    "nothing to choose": (np.inf, {"n_iter": 0, "schedule": "power"}),
+    "kriging competes": (0.0, {"degree": "auto", "initial_metric": "variance"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_bar_of_a_fit_rises_to_a_hundred(monkeypatch, capsys, show_all, case):
+    doubtful, changed = CASES[case]
+    monkeypatch.setattr(plan, "DOUBTFUL", doubtful)
+    LocalEGOPRegressor(verbose=1, **QUICK | changed).fit(X, Y)
+    percentages, stages = shown(capsys.readouterr().err)
+    assert len(percentages) > 3
+    assert percentages == sorted(percentages) and percentages[-1] == 100
+    assert ("third attempt" in stages) == (case == "three attempts")
+    assert ("first attempt" in stages) == ("attempt" in case and case != "one attempt")
+    assert {"units", "learning", "last fits", "noise"} - set(stages) <= {"learning"}
+
+
+def test_the_bar_of_a_fit_rises_where_the_second_look_is_jumped_over(monkeypatch, capsys, show_all):
+    monkeypatch.setattr(attempts, "CLEAR_GAIN", np.inf)
+    LocalEGOPRegressor(verbose=1, **QUICK | {"degree": "auto", "initial_metric": "variance"}).fit(X, Y)
+    percentages, _ = shown(capsys.readouterr().err)
+    assert percentages == sorted(percentages) and percentages[-1] == 100
+
+
+def test_the_bar_of_a_prediction_rises_to_a_hundred(capsys, show_all, monkeypatch):
+    model = LocalEGOPRegressor(**QUICK | {"initial_metric": "variance"}).fit(X, Y)
+    monkeypatch.setattr("localegop._engine.chunks.CHUNK_BYTES", 1.0)
+    model.set_params(verbose=1).predict(X)
+    percentages, _ = shown(capsys.readouterr().err)
+    assert percentages == [32, 64, 96, 100, 100]
