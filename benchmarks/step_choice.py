@@ -18,7 +18,7 @@ from localegop._engine.recursion import Recursion, Rules, isotropic
 from localegop._progress import SILENT
 from localegop._selection.search_grid import (
     Menu,
-    _allowed,
+    allowed,
     bends_for,
     folds,
     pick,
@@ -104,10 +104,10 @@ def compare(name, X, y, queries, truth):
     )
 
     chosen = pick(menu, held_out, np.ones(held_out.shape[-1]), data.dimension)
-    allowed = _allowed(menu, data.dimension)
+    fitting = allowed(menu, data.dimension)
     loo_errors = (loo - labels) ** 2
-    loo_errors[~allowed] = np.inf
-    held_out[~allowed] = np.inf
+    loo_errors[~fitting] = np.inf
+    held_out[~fitting] = np.inf
     flat = at_queries.reshape(-1, len(target))
     everyone = np.arange(len(target))
 
@@ -122,11 +122,11 @@ def compare(name, X, y, queries, truth):
                 menu.bends.index(chosen.bends),
                 menu.ridges.index(chosen.ridge),
             ),
-            allowed.shape,
+            fitting.shape,
         )
     ]
     ranking = np.argsort(held_out.mean(axis=-1), axis=None)
-    best = [error(v) for v, fits in zip(flat, allowed.ravel(), strict=True) if fits]
+    best = [error(v) for v, fits in zip(flat, fitting.ravel(), strict=True) if fits]
     results = [
         error(flat[smoothed(data, loo_errors, centers, 20.0).argmin(axis=0), everyone]),
         error(flat[smoothed(data, loo_errors, centers, 300.0).argmin(axis=0), everyone]),
