@@ -1,6 +1,10 @@
 """The demo: its numbers make sense and its picture is written."""
 
+import json
+import os
+
 import numpy as np
+from tests.cli.examples import refusal
 
 from localegop import _demo as demo
 
@@ -15,3 +19,15 @@ def test_picture_is_written(tmp_path):
     assert np.allclose([w.sum() for w in weights], 1.0)
     demo.draw(X, y, weights, tmp_path / "new" / "picture.png")
     assert (tmp_path / "new" / "picture.png").stat().st_size > 10_000
+
+
+def test_demo(run, monkeypatch):
+    small = demo.helix_errors, demo.annulus_localizations
+    monkeypatch.setattr(demo, "helix_errors", lambda: small[0](n_train=200, n_queries=50))
+    monkeypatch.setattr(demo, "annulus_localizations", lambda: small[1](n_samples=200))
+    code, out, _ = run("demo pictures --json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["relative_errors"]["Local EGOP"] < facts["relative_errors"]["5 nearest neighbors"]
+    assert os.path.getsize(facts["picture"]) > 10_000
+    assert "cannot make the folder 'new.csv/x'" in refusal(run("demo new.csv/x"))
