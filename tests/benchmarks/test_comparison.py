@@ -83,7 +83,10 @@ def test_the_sets_that_the_bars_speak_of_are_there():
     assert DATASETS["helix_200k"].full.train == (200_000,)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(name, marks=[pytest.mark.extras] * bool(METHODS[name].module)) for name in METHODS],
+)
 def test_every_method_fits_and_predicts_in_a_cell(method):
     if not METHODS[method].available:
         pytest.skip(f"{method} needs {METHODS[method].module}: pip install 'localegop[bench]'")
@@ -379,6 +382,7 @@ def script(*arguments, **environment):
     )
 
 
+@pytest.mark.slow
 def test_the_script_runs_resumes_and_reports(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install 'localegop[plot]'")
     out = str(tmp_path / "out")

@@ -4,11 +4,13 @@ import json
 import os
 
 import numpy as np
+import pytest
 from tests.cli.examples import refusal
 
 from localegop import _demo as demo
 
 
+@pytest.mark.slow
 def test_local_egop_wins_on_the_helix():
     errors = demo.helix_errors(n_train=400, n_queries=100)
     assert errors["Local EGOP"] < 0.1 * errors["local linear, isotropic"]

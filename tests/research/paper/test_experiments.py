@@ -18,7 +18,12 @@ def silent(line):
     pass
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+def marks(name):
+    """Mark of an experiment that has parts which need more packages."""
+    return [pytest.mark.extras] * hasattr(load_experiment(name), "needs")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in EXPERIMENTS])
 def test_smoke(name, tmp_path):
     run = Run(name, "tiny", output=tmp_path)
     result = execute(run, say=silent)

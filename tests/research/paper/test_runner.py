@@ -129,6 +129,7 @@ def same_up_to_rounding(first, second):
             np.testing.assert_array_equal(first[key], expected)
 
 
+@pytest.mark.slow
 def test_parts_side_by_side_are_the_same(tmp_path):
     one = execute(Run(LIGHT, "tiny", output=tmp_path / "one"), say=silent)
     two = execute(Run(LIGHT, "tiny", output=tmp_path / "two"), jobs=2, say=silent)
