@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test lint types unit networks bench bench-full package compilers test-oldest docs clean
+.PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
+.PHONY: package compilers test-oldest docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
-	@echo "make test      lint, types and tests"
+	@echo "make test      lint, types and the quick tests (4 minutes); test-all takes the slow ones too"
 	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
+	@echo "make numerics  the numerical tests as other processors would compute them"
 	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
 	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
@@ -30,17 +32,38 @@ $(STAMP): pyproject.toml $(CORE)
 demo: $(STAMP)
 	$(BIN)/localegop demo
 
-test: lint types unit
+# Runs commands and says how long they took.
+timed = @begin=$$(date +%s); $(2); code=$$?; \
+	echo "$(1) took $$(( $$(date +%s) - begin )) s"; exit $$code
+
+test: $(STAMP)
+	$(call timed,make test,$(MAKE) --no-print-directory lint types unit)
+
+test-all: $(STAMP)
+	$(call timed,make test-all,$(MAKE) --no-print-directory lint types unit-all)
 
 lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(call timed,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
 
 types: $(STAMP)
-	$(BIN)/mypy
+	$(call timed,types,$(BIN)/mypy)
+
+# Two tests at a time, so one thread each: more would wait for each other. Tests of threads ask for several.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
+WORKERS := -n 2 --dist worksteal
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 tests src/localegop
+	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) -m "not slow" tests src/localegop)
+
+unit-all: $(STAMP)
+	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) tests src/localegop)
+
+# Tests of what `make networks` and `make bench` install; skipped where it is missing.
+test-extras: $(STAMP)
+	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) -m extras tests)
+
+numerics: $(STAMP)
+	$(call timed,numerics,$(ONE_THREAD) $(BIN)/python tools/numerics.py $(WORKERS) -m "not slow")
 
 # Pinned: a range would take the newest build, with gigabytes for graphics cards.
 TORCH ?= torch==2.13.0

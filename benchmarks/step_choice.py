@@ -97,10 +97,10 @@ def compare(name, X, y, queries, truth):
     )
 
     chosen = pick_choice(grid, held_out, np.ones(held_out.shape[-1]), data.dimension)
-    allowed = grid.allowed(data.dimension)
+    fitting = grid.allowed(data.dimension)
     loo_errors = (loo - labels) ** 2
-    loo_errors[~allowed] = np.inf
-    held_out[~allowed] = np.inf
+    loo_errors[~fitting] = np.inf
+    held_out[~fitting] = np.inf
     flat = at_queries.reshape(-1, len(target))
     everyone = np.arange(len(target))
 
@@ -115,11 +115,11 @@ def compare(name, X, y, queries, truth):
                 grid.quadratic_directions.index(chosen.final.n_quadratic_directions),
                 grid.ridges.index(chosen.ridge),
             ),
-            allowed.shape,
+            fitting.shape,
         )
     ]
     ranking = np.argsort(held_out.mean(axis=-1), axis=None)
-    best = [error(v) for v, fits in zip(flat, allowed.ravel(), strict=True) if fits]
+    best = [error(v) for v, fits in zip(flat, fitting.ravel(), strict=True) if fits]
     results = [
         error(flat[smoothed(data, loo_errors, centers, 20.0).argmin(axis=0), everyone]),
         error(flat[smoothed(data, loo_errors, centers, 300.0).argmin(axis=0), everyone]),

@@ -2,7 +2,12 @@
 
 import signal
 
+import hypothesis
 import pytest
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def test_neighbors_are_rows_as_given_with_their_weights():
     assert again.neighbors(0).index.tolist() == fits.neighbors(0).index.tolist()
 
 
+@pytest.mark.slow
 def test_one_metric_for_all_outputs_or_one_each():
     both = pd.DataFrame({"f": Y, "first": X[:, 0]})
     shared = LocalEGOPRegressor(n_iter=1).fit(X[TRAIN], both[TRAIN])

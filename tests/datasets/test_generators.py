@@ -18,6 +18,7 @@ from localegop.datasets.surface_samples import (
 )
 from localegop.datasets.surfaces import Torus
 
+EPS = np.finfo(float).eps
 IN_NORMAL_BALL = {
     "helix-2": partial(make_helix, n_features=2),
     "helix-3": partial(make_helix, n_features=3),
@@ -107,7 +108,8 @@ class TestEveryGenerator:
     def test_gradient_matches_finite_differences(self, sample):
         X = sample.data[:50]
         assert_close(sample.gradient(X), central_differences(sample.function, X), 1e-6)
-        np.testing.assert_array_equal(sample.gradients[:50], sample.gradient(X))
+        # Matrix products may round differently for 200 rows and for 50.
+        assert_close(sample.gradients[:50], sample.gradient(X), 100 * EPS)
 
     def test_hessian_matches_finite_differences(self, sample):
         X = sample.data[:50]

@@ -55,7 +55,8 @@ def test_angles_do_not_depend_on_chunks(
 ) -> None:
     whole = planar_angles(frames)
     monkeypatch.setattr("localegop.datasets.molecular_angles._CHUNK_BYTES", 2000)
-    np.testing.assert_array_equal(planar_angles(frames), whole)
+    # Vector loops may round differently for other numbers of rows.
+    np.testing.assert_allclose(planar_angles(frames), whole, rtol=0, atol=100 * np.finfo(float).eps)
 
 
 @pytest.mark.parametrize("degrees", [0, 30, 90, 150, 180, -1, -90, -179])

@@ -112,6 +112,7 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
     assert same(model.loo_residuals_, plain.loo_residuals_)
 
 
+@pytest.mark.slow
 def test_axes_from_slopes(client, monkeypatch):
     # so that the first attempt looks at fewer neighbors than the second
     monkeypatch.setattr(pilot_fits, "PILOT_NEIGHBORS", 40)
@@ -242,6 +243,7 @@ def test_a_worker_without_the_package_is_named(client, tmp_path):
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_worker_may_die_during_fit_and_predict(client, plain):
     def kill_a_worker():
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
@@ -267,6 +269,7 @@ def test_a_lost_scheduler_is_an_error(client):
         DaskLocalEGOPRegressor(client=other).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_interrupted_fits_leave_nothing_behind(client, monkeypatch):
     def keys():
         return set(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))

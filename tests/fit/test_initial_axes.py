@@ -50,6 +50,7 @@ def test_flat_labels_leave_the_axes_alone():
     assert np.array_equal(axes_from(BACKEND.extent(data), np.zeros((3, 3)), leave_out=True), np.eye(3))
 
 
+@pytest.mark.slow
 def test_columns_of_noise_are_left_out():
     X, y = make_helix(700, 3, random_state=0)
     wide = np.hstack([X, np.random.default_rng(0).normal(size=(700, 4))])

@@ -64,6 +64,7 @@ def test_intervals_cover_and_have_the_promised_shapes(model):
     assert one.mean(axis=1) == pytest.approx(center, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_standard_errors_shrink_with_more_data_and_are_below_the_noise(model):
     value, error = model.predict(X[TEST], return_std=True)
     fits = model.localize(X[TEST])
@@ -87,6 +88,7 @@ def test_exact_data_have_narrow_finite_intervals():
     assert np.isfinite(interval).all() and np.all(interval[:, 1] - interval[:, 0] < 1e-3)
 
 
+@pytest.mark.slow
 def test_weight_two_is_a_row_given_twice_also_in_intervals():
     x, y = X[:120], Y[:120]
     times = np.random.default_rng(2).integers(1, 3, size=120)
@@ -109,6 +111,7 @@ def test_the_query_strategy_has_intervals_too():
         query.global_importance()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outputs", ["shared", "separate"])
 def test_several_outputs_have_noise_of_their_own(outputs):
     both = np.column_stack([Y, 100.0 * X[:, 0]])

@@ -40,6 +40,7 @@ def test_it_is_the_ratio_of_errors_at_the_same_points(monkeypatch):
     assert model.gain_over_isotropic_ == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_it_tells_what_new_points_say():
     X, y = make_multi_index(900, 8, random_state=1)
     test = slice(400, None)
@@ -65,6 +66,7 @@ def test_where_it_is_not_known():
     assert np.isnan(LocalEGOPRegressor().fit(X[:6], y[:6]).gain_over_isotropic_)
 
 
+@pytest.mark.slow
 def test_it_is_saved_and_has_one_value_for_each_separate_output(tmp_path):
     X, y = make_helix(200, 4, random_state=0)
     labels = np.column_stack([y, np.random.default_rng(0).standard_normal(200)])

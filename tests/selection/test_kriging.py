@@ -116,6 +116,7 @@ def smooth(n, seed=0):
     return X, np.sin(4 * X[:, 0] * X[:, 1]) + 2 * (X[:, 2] - 0.5) ** 2 + X[:, 3]
 
 
+@pytest.mark.slow
 def test_kriging_wins_where_few_points_meet_a_smooth_function():
     (X, y), (queries, truth) = smooth(200), smooth(200, seed=1)
     auto = LocalEGOPRegressor().fit(X, y)
@@ -144,6 +145,7 @@ def noisy(n, seed=0):
     return X, y + np.random.default_rng(seed + 10).normal(0.0, 0.5, n)
 
 
+@pytest.mark.slow
 def test_noise_is_met_without_a_trend_which_costs_a_slope_for_each_feature(monkeypatch):
     X, truth = make_helix(1000, 20, random_state=0)
     y = truth + np.random.default_rng(0).normal(0.0, 0.2 * truth.std(), 1000)
@@ -163,6 +165,7 @@ def test_precise_labels_of_a_smooth_function_have_a_trend_and_a_smooth_process()
     assert choice.degree == 1 and choice.ridge == choice.final.ridge
 
 
+@pytest.mark.slow
 def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
     X = np.random.default_rng(0).uniform(size=(800, 3))
     y = np.floor(4 * X[:, 0]) + np.floor(3 * X[:, 1])

@@ -31,6 +31,7 @@ def test_the_paper_grid_is_the_paper_grid():
     assert FAMILIES["relu"].restrict(widths=[64]).n_members == 18
 
 
+@pytest.mark.extras
 def test_a_stack_is_the_same_as_its_networks_one_by_one(torch):
     X, y = make_helix(100, 4, random_state=0)
     grid = {"learning_rates": (1e-3, 1e-2), "weight_decays": (0.0, 1e-2)}
@@ -46,6 +47,7 @@ def test_a_stack_is_the_same_as_its_networks_one_by_one(torch):
     np.testing.assert_array_equal(together.predict(X), together.predict_all(X)[together.best_])
 
 
+@pytest.mark.extras
 def test_training_is_that_of_adam(torch):
     from localegop.research.peers.networks import _Data, _Stack, _train
 
@@ -72,6 +74,7 @@ def test_training_is_that_of_adam(torch):
     assert epochs[0] == 1 + np.argmin(best)
 
 
+@pytest.mark.extras
 def test_training_stops_when_patience_ends(torch):
     X, y = make_helix(60, 3, random_state=0)
     pure_noise = np.random.default_rng(0).permutation(y)
@@ -81,6 +84,7 @@ def test_training_stops_when_patience_ends(torch):
     assert longer.members_[0].validation_error <= model.members_[0].validation_error
 
 
+@pytest.mark.extras
 def test_a_multi_index_network_sees_its_directions_only(torch):
     X, y = make_helix(80, 5, random_state=0)
     for rank, expected in ((2, 2), (None, 5)):
@@ -91,6 +95,7 @@ def test_a_multi_index_network_sees_its_directions_only(torch):
         assert np.count_nonzero(spectrum > 2e-3 * spectrum[0]) == expected
 
 
+@pytest.mark.extras
 def test_networks_leave_torch_as_it_was(torch):
     X, y = make_helix(50, 3, random_state=0)
     before = torch.get_num_threads(), torch.get_rng_state().tolist()
@@ -98,6 +103,7 @@ def test_networks_leave_torch_as_it_was(torch):
     assert (torch.get_num_threads(), torch.get_rng_state().tolist()) == before
 
 
+@pytest.mark.extras
 def test_embedding_weights(torch):
     pytest.importorskip("rtdl_revisiting_models", reason="rtdl_revisiting_models is missing")
     X, y = make_annulus(96, noise_std=0.05, random_state=0)

@@ -121,7 +121,12 @@ def test_some_rows_are_distinct_and_depend_on_the_seed_only():
     np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
 
 
-@pytest.mark.parametrize("name", METHODS)
+def marks(name):
+    """Marks of a method: ours is slow and tested elsewhere, others need more packages."""
+    return [pytest.mark.slow] * (name == "local_egop") + [pytest.mark.extras] * bool(METHODS[name].module)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in METHODS])
 def test_every_peer_learns_and_repeats_itself(name):
     method = METHODS[name]
     if not method.available:
@@ -146,7 +151,7 @@ def test_every_entry_says_what_it_is():
         assert (method.largest_n or 10**9) >= 300 and (method.most_queries or 10**9) >= 30
 
 
-@pytest.mark.parametrize("kind", [TunedNeighbors, MetricNeighbors])
+@pytest.mark.parametrize("kind", [TunedNeighbors, pytest.param(MetricNeighbors, marks=pytest.mark.extras)])
 def test_neighbors_choose_the_k_of_least_leave_one_out_error(kind):
     if kind is MetricNeighbors:
         pytest.importorskip(
@@ -178,6 +183,7 @@ def test_the_gaussian_process_finds_signal_under_noise():
     assert np.mean((values - y[200:]) ** 2) < 0.65 * y.var()
 
 
+@pytest.mark.extras
 def test_metric_learn_is_left_as_it_was():
     module = pytest.importorskip("metric_learn._util", reason=NO_METRIC_LEARN)
     before = module.check_X_y, module.check_array
@@ -186,6 +192,7 @@ def test_metric_learn_is_left_as_it_was():
     assert (module.check_X_y, module.check_array) == before
 
 
+@pytest.mark.extras
 def test_a_learned_metric_forgets_columns_of_noise():
     pytest.importorskip("metric_learn", reason=NO_METRIC_LEARN)
     X, y = helix(300)
@@ -197,6 +204,7 @@ def test_a_learned_metric_forgets_columns_of_noise():
     assert errors[1] < 0.6 * errors[0]
 
 
+@pytest.mark.extras
 def test_xrfm_leaves_random_numbers_and_threads_of_others_alone():
     torch = pytest.importorskip("torch", reason="torch is missing: pip install 'localegop[paper]'")
     pytest.importorskip("xrfm", reason="xrfm is missing: pip install 'localegop[paper]'")

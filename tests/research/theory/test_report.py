@@ -46,6 +46,7 @@ def test_rates_are_included_once_they_exist(tmp_path):
     assert "Not run yet: helix 3, helix 4" in text and "sphere," not in text
 
 
+@pytest.mark.slow
 def test_all_claims_and_the_stored_page():
     sections = report.compute()
     assert list(sections) == list(SECTIONS)

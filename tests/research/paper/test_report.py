@@ -1,0 +1,75 @@
+"""The page of the paper's results."""
+
+import csv
+import re
+
+import numpy as np
+
+from localegop.research.paper import EXPERIMENTS, load_experiment
+from localegop.research.paper.report import write_report
+from localegop.research.paper.runner import Run, execute, findings
+
+LIGHT = "diffusion_map"  # quick, and of two parts
+
+
+def silent(line):
+    pass
+
+
+def test_report(tmp_path):
+    output, docs = tmp_path / "output", tmp_path / "docs"
+    run = Run(LIGHT, "tiny", output=output)
+    result = execute(run, say=silent)
+    written = write_report(output, docs, size="tiny")
+    text = (docs / "paper.md").read_text(encoding="utf-8")
+    assert written == [docs / "paper.md", docs / "figures" / "paper_diffusion_map.png"]
+    for link in re.findall(r"\]\((figures/[^)]+)\)", text):
+        assert (docs / link).exists()
+    assert text.count("Not run yet") == len(EXPERIMENTS) - 1
+    assert load_experiment(LIGHT).CAPTIONS[LIGHT] in text
+    for finding in findings(run, result.tables):
+        assert f"| {finding.claim} | {finding.paper} | {finding.ours} | {finding.agrees} |" in text
+    assert '"n_samples": 200' in text and "all parts" in text
+
+
+def test_report_keeps_small_tables(tmp_path):
+    result = execute(Run("momentum", "tiny", output=tmp_path / "output"), say=silent)
+    old = tmp_path / "docs" / "paper_tables" / "momentum_old.csv"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    written = write_report(tmp_path / "output", tmp_path / "docs", size="tiny")
+    path = tmp_path / "docs" / "paper_tables" / "momentum.csv"
+    assert not old.exists()
+    assert path in written and "(paper_tables/momentum.csv)" in (tmp_path / "docs" / "paper.md").read_text()
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for part, table in result.tables.items():
+        column = [float(row["eigenvalue1"]) for row in rows if row["part"] == part]
+        np.testing.assert_array_equal(column, table["eigenvalue1"])
+
+
+def test_report_takes_the_most_complete_size(tmp_path, monkeypatch):
+    tiny = load_experiment(LIGHT).PARAMETERS["tiny"]
+    for size in ("quick", "default"):
+        monkeypatch.setitem(load_experiment(LIGHT).PARAMETERS, size, tiny)
+        execute(Run(LIGHT, size, output=tmp_path / "output"), say=silent)
+    write_report(tmp_path / "output", tmp_path / "docs")
+    assert "`localegop paper run diffusion_map`: all parts" in (tmp_path / "docs" / "paper.md").read_text()
+    (Run(LIGHT, output=tmp_path / "output").folder / "whole.json").unlink()
+    write_report(tmp_path / "output", tmp_path / "docs")
+    assert (
+        "`localegop paper run diffusion_map --quick`: all" in (tmp_path / "docs" / "paper.md").read_text()
+    )
+
+
+def test_report_needs_results(tmp_path, one_line_and_two):
+    line = one_line_and_two(["report", "-o", tmp_path / "output", "--docs", tmp_path / "docs"])
+    assert "run 'localegop paper all --quick' first" in line
+    assert not (tmp_path / "docs").exists()
+
+
+def test_report_folder_that_cannot_be_written(tmp_path, one_line_and_two):
+    execute(Run(LIGHT, "quick", output=tmp_path, changes={}), say=silent)
+    (tmp_path / "file").write_text("in the way")
+    line = one_line_and_two(["report", "-o", tmp_path, "--docs", tmp_path / "file"])
+    assert "cannot write to the folder" in line
