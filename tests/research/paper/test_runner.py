@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from localegop.research.paper import load_experiment
+from localegop.research.paper import load_experiment, runner
 from localegop.research.paper.__main__ import main
 from localegop.research.paper.experiment import Refused, Skipped
 from localegop.research.paper.runner import Run, execute, stored_parts
