@@ -12,7 +12,7 @@ namespace localegop {
 
 constexpr std::size_t kLane = 8;  // padding that suits every instruction set used
 
-inline std::size_t padded(std::size_t count) { return (count + kLane - 1) / kLane * kLane; }
+static inline std::size_t padded(std::size_t count) { return (count + kLane - 1) / kLane * kLane; }
 
 // Sums over points that the search for a scale needs: of w, w^2, and of their derivatives in log scale.
 struct KernelSums {
