@@ -48,8 +48,9 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(call timed,types,$(BIN)/mypy)
 
-# Two tests at a time, so one thread each: more would wait for each other. Tests of threads ask for several.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
+# Two tests at a time, so one thread each: more would wait for each other. Tests of threads ask for several,
+# which then wait without keeping a processor busy.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 OMP_WAIT_POLICY=passive
 WORKERS := -n 2 --dist worksteal
 
 unit: $(STAMP)
