@@ -95,7 +95,7 @@ def test_lists_do_not_depend_on_the_way_they_are_found(monkeypatch, rows):
     data = local_data(rows, max_neighbors=7)
     by_tree = data.neighbor_lists(centers)
     monkeypatch.setattr(neighbor_lists, "TREE_DIMENSION", 1)
-    monkeypatch.setattr(NeighborSearch, "_nearest_in_tree", None)
+    monkeypatch.setattr(neighbor_lists, "_nearest_in_tree", None)
     by_distances = data.neighbor_lists(centers)
     assert np.array_equal(by_tree.indices, by_distances.indices)
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from localegop import _core
-from localegop._engine.chunks import chunks
+from localegop._engine.threads import work_in_threads
 
 Array = NDArray[np.float64]
 
 TREE_DIMENSION = 15  # beyond, a search by tree looks at nearly all points, and all distances are faster
+PART = 128  # centers whose neighbors are searched for at a time: an interrupt waits for so many
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,14 @@ class NeighborSearch:
             found = self.nearest(centers, self.limit, threads)
             start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)
             return NeighborLists(start, found.ravel())
-        lists: list[NDArray[np.int32]] = []
-        visible = self.n if self.limit is None else self.limit
-        for rows in chunks(len(centers), 16 * visible):
-            lists.extend(self._within_radius(centers[rows], threads))
+        lists: list[NDArray[np.int32]] = [np.zeros(0, np.int32)] * len(centers)
+        tree = self._tree  # made before threads use it
+
+        def search(rows: slice) -> None:
+            for i, inside in enumerate(tree.query_ball_point(centers[rows], self.radius), rows.start):
+                lists[i] = self._some_of(np.sort(np.array(inside, dtype=np.int32)), centers[i])
+
+        work_in_threads(search, _parts(len(centers)), threads)
         return NeighborLists.of(lists)
 
     def nearest(self, centers: Array, count: int, threads: int) -> NDArray[np.int32]:
@@ -105,8 +110,12 @@ class NeighborSearch:
         if self.dimension > TREE_DIMENSION:
             _core.nearest(self._points, np.ascontiguousarray(centers), found, threads)
             return found
-        for rows in chunks(len(centers), 16 * count):
-            found[rows] = np.sort(self._nearest_in_tree(centers[rows], count, threads), axis=1)
+        tree = self._tree  # made before threads use it
+
+        def search(rows: slice) -> None:
+            found[rows] = np.sort(_nearest_in_tree(tree, centers[rows], count), axis=1)
+
+        work_in_threads(search, _parts(len(centers)), threads)
         return found
 
     def fill_short(self, centers: Array, lists: NeighborLists | None, threads: int) -> NeighborLists | None:
@@ -131,27 +140,33 @@ class NeighborSearch:
     def _tree(self) -> cKDTree:
         return cKDTree(self.rows, leafsize=32)
 
-    def _nearest_in_tree(self, centers: Array, count: int, threads: int) -> NDArray[np.intp]:
-        wanted = np.arange(1, min(count + 1, self.n) + 1)
-        distances, found = self._tree.query(centers, wanted, workers=threads)
-        tied = (distances[:, count - 1] == distances[:, -1]) & (count < self.n)
-        for i in np.flatnonzero(tied):
-            far, near, more = distances[i], found[i], count + 1
-            while far[-1] == distances[i, -1] and more < self.n:
-                more = min(2 * more, self.n)
-                far, near = self._tree.query(centers[i], np.arange(1, more + 1))
-            found[i, :count] = near[np.lexsort((near, far))[:count]]
-        return np.asarray(found[:, :count])
+    def _some_of(self, inside: NDArray[np.int32], center: Array) -> NDArray[np.int32]:
+        """Take the points within the radius of a center, or the nearest of them if they are too many."""
+        if len(inside) < 2:  # nobody within the radius: the nearest few, and the status says so
+            few: NDArray[np.int32] = self.nearest(center[None], self.fewest, 1)[0]
+            return few
+        if self.limit is None or len(inside) <= self.limit:
+            return inside
+        far = np.sum((self.rows[inside] - center) ** 2, axis=1)
+        nearest: NDArray[np.int32] = inside[np.argsort(far, kind="stable")[: self.limit]]
+        nearest.sort()
+        return nearest
 
-    def _within_radius(self, centers: Array, threads: int) -> list[NDArray[np.int32]]:
-        found = self._tree.query_ball_point(centers, self.radius, workers=threads, return_sorted=True)
-        lists = []
-        for center, inside in zip(centers, found, strict=True):
-            near = np.array(inside, dtype=np.int32)
-            if len(near) < 2:  # nobody within the radius: the nearest few, and the status says so
-                near = self.nearest(center[None], self.fewest, threads)[0]
-            elif self.limit is not None and len(near) > self.limit:
-                far = np.sum((self.rows[near] - center) ** 2, axis=1)
-                near = np.sort(near[np.argsort(far, kind="stable")[: self.limit]])
-            lists.append(near)
-        return lists
+
+def _nearest_in_tree(tree: cKDTree, centers: Array, count: int) -> NDArray[np.intp]:
+    """Numbers (q, count) of the nearest points; of equally far ones the first."""
+    wanted = np.arange(1, min(count + 1, tree.n) + 1)
+    distances, found = tree.query(centers, wanted)
+    tied = (distances[:, count - 1] == distances[:, -1]) & (count < tree.n)
+    for i in np.flatnonzero(tied):
+        far, near, more = distances[i], found[i], count + 1
+        while far[-1] == distances[i, -1] and more < tree.n:
+            more = min(2 * more, tree.n)
+            far, near = tree.query(centers[i], np.arange(1, more + 1))
+        found[i, :count] = near[np.lexsort((near, far))[:count]]
+    return np.asarray(found[:, :count])
+
+
+def _parts(count: int) -> list[slice]:
+    """Slices of so many centers that are searched for at a time."""
+    return [slice(first, min(first + PART, count)) for first in range(0, count, PART)]
