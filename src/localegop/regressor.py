@@ -98,7 +98,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=0
         Seed of the held-out folds and of the samples of the query strategy.
     n_jobs : int or None, default=None
-        Threads; None means all processors. Results do not depend on it.
+        Threads; None means all processors, or what joblib, threadpoolctl or ``OMP_NUM_THREADS`` allows.
+        Results do not depend on it.
     verbose : int, default=0
         Whether to show a progress bar with the time left.
 
@@ -216,13 +217,19 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        before = dict(vars(self))
-        try:
-            return self._fit(X, y, sample_weight)
-        except BaseException:  # also Ctrl-C: leave the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        fresh = self._snapshot()
+        for name in [name for name in vars(fresh) if name.endswith("_") and not name.startswith("_")]:
+            delattr(fresh, name)  # of an earlier fit
+        fresh._fit(X, y, sample_weight)
+        # At once: others may be predicting meanwhile, and a fit that fails leaves all as it was.
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def _snapshot(self) -> Self:
+        """Return this estimator as it is now, which another fit does not change."""
+        view = object.__new__(type(self))
+        view.__dict__ = dict(vars(self))
+        return view
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         self._validate_params()
@@ -311,11 +318,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Lower and upper ends. With K outputs (q, K, 2) or (q, K, k, 2).
         """
         check_is_fitted(self, "_decisions")
+        view = self._snapshot()
         levels, requested = check_coverage(coverage), Requested(uncertainty=True)
-        multipliers = [model.multipliers(levels) for model in self._models]
+        multipliers = [model.multipliers(levels) for model in view._models]
         if is_lazy(X):
-            return self._lazy_answers(X, requested).intervals(coverage, multipliers)
-        return self._interval(self._fits(X, requested), coverage, multipliers)
+            return view._lazy_answers(X, requested).intervals(coverage, multipliers)
+        return view._interval(view._fits(X, requested), coverage, multipliers)
 
     def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
         """Intervals around fits, from the multipliers (k, K) of each model."""
@@ -467,8 +475,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
-        X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return self._presented(self._raw_fits(X, requested))
+        view = self._snapshot()
+        X = np.asarray(validate_data(view, X, dtype=np.float64, reset=False))
+        return view._presented(view._raw_fits(X, requested))
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -19,6 +20,8 @@ from sklearn.utils.validation import (
 from localegop._data.rows import DistinctRows, merge_rows
 
 Array = NDArray[np.float64]
+
+MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
 
 
 def read_rows(
@@ -91,11 +94,17 @@ def seed_from(random_state: Any) -> int:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Turn ``n_jobs`` as joblib knows it into a number of threads."""
+    """Turn ``n_jobs`` as joblib knows it into a number of threads.
+
+    None means as many as scikit-learn would use: all processors, or what ``OMP_NUM_THREADS``, threadpoolctl
+    or the worker of joblib that this runs in allows.
+    """
     if n_jobs is None:
-        return int(cpu_count())
+        return int(_openmp_effective_n_threads())
     if n_jobs == 0:
         raise ValueError(
             "n_jobs must be None, a positive number of threads or negative as in joblib, got 0"
         )
-    return n_jobs if n_jobs > 0 else max(1, int(cpu_count()) + 1 + n_jobs)
+    processors = int(cpu_count())
+    wanted = n_jobs if n_jobs > 0 else processors + 1 + n_jobs
+    return max(1, min(wanted, max(MOST_THREADS, processors)))

@@ -28,12 +28,17 @@ from localegop.schedules import EffectiveSampleSize, Geometric, PowerLaw
 Array = NDArray[np.float64]
 
 SCHEDULES = {kind.__name__: kind for kind in (PowerLaw, Geometric, EffectiveSampleSize)}
+OF_THE_MACHINE = ("n_jobs", "verbose", "client")
 FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging)}
 
 
 def encode_parameters(parameters: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Turn constructor parameters into JSON; user-defined callables are refused."""
-    encoded = dict(parameters, random_state=seed)
+    """Turn constructor parameters into JSON; user-defined callables are refused.
+
+    How a machine is used is not part of a model: threads and progress bars are left out.
+    """
+    kept = {name: value for name, value in parameters.items() if name not in OF_THE_MACHINE}
+    encoded = dict(kept, random_state=seed)
     for name, value in encoded.items():
         if type(value).__name__ in SCHEDULES:
             encoded[name] = {"schedule": type(value).__name__, **asdict(value)}
@@ -51,7 +56,7 @@ def encode_parameters(parameters: Mapping[str, Any], seed: int) -> dict[str, Any
 
 def decode_parameters(encoded: Mapping[str, Any]) -> dict[str, Any]:
     """Turn JSON back into constructor parameters."""
-    decoded = dict(encoded)
+    decoded = {name: value for name, value in encoded.items() if name not in OF_THE_MACHINE}
     for name, value in decoded.items():
         if isinstance(value, dict):
             arguments = dict(value)

@@ -188,7 +188,6 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Write the fitted model to a folder that all workers see: an index and one file per partition."""
         header = self._header()
         arrays: dict[str, Array] = {}
-        header["parameters"] = {k: v for k, v in header["parameters"].items() if k != "client"}
         folder = Path(path).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         for k, model in enumerate(self._partitioned):
