@@ -77,7 +77,10 @@ def test_query_strategy_equals_the_reference_on_molecules():
 
 
 @pytest.mark.parametrize("strategy", ["field", "query"])
-@pytest.mark.parametrize("kernel", ["gaussian", "biweight", "laplace", lambda u: np.exp(-u) + 1e-9])
+@pytest.mark.parametrize(
+    "kernel",
+    ["gaussian", "biweight", "laplace", pytest.param(lambda u: np.exp(-u) + 1e-9, marks=pytest.mark.slow)],
+)
 def test_affine_functions_are_reproduced(strategy, kernel):
     slope = np.array([1.0, -2.0, 0.5])
     model = LocalEGOPRegressor(strategy, n_iter=2, n_subsamples=30, ridge=1e-10, kernel=kernel)
@@ -86,6 +89,7 @@ def test_affine_functions_are_reproduced(strategy, kernel):
     assert fits.gradient == pytest.approx(np.tile(slope, (10, 1)), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_defaults_are_accurate_without_and_with_noise():
     points, labels = make_helix(1200, 5, random_state=0)
     model = LocalEGOPRegressor().fit(points[:1000], labels[:1000])
@@ -165,7 +169,9 @@ def module_level_profile(u):
     return np.exp(-(u**2))
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "triweight", module_level_profile])
+@pytest.mark.parametrize(
+    "kernel", ["gaussian", "triweight", pytest.param(module_level_profile, marks=pytest.mark.slow)]
+)
 def test_pickle_keeps_predictions(kernel):
     model = quick_fit(kernel=kernel)
     assert pickle.loads(pickle.dumps(model)).predict(QUERIES).tolist() == model.predict(QUERIES).tolist()
