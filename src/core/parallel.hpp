@@ -9,6 +9,7 @@
 #include <vector>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace localegop {
 constexpr const char* kThreading = "openmp";
 
 template <class Run>
-void on_threads(int threads, Run& run) {
+void on_threads(int threads, const Run& run) {
 #pragma omp parallel num_threads(threads)
     run(omp_get_thread_num() == 0);
 }
@@ -30,7 +31,7 @@ void on_threads(int threads, Run& run) {
 constexpr const char* kThreading = "std::thread";
 
 template <class Run>
-void on_threads(int threads, Run& run) {
+void on_threads(int threads, const Run& run) {
     std::vector<std::thread> others;
     others.reserve(threads);
     try {
@@ -43,39 +44,56 @@ void on_threads(int threads, Run& run) {
 }
 #endif
 
+constexpr std::chrono::microseconds kAlone{200};     // of work, before other threads are called
+constexpr std::chrono::milliseconds kBetweenLooks{50};  // for interrupts
+
 // Calls make() once per thread for a worker, then worker(i) for every item. Which thread takes which item
-// is left to chance, so worker(i) must write to places of its own only. The calling thread runs
-// `interrupted` now and then; when that returns true, the remaining items are skipped and the loop
-// returns false. The first exception of any worker ends the loop and is thrown again in the calling thread.
+// is left to chance, so worker(i) must write to places of its own only. Other threads are called only if
+// the work takes longer than it takes to call them. The calling thread runs `interrupted` now and then; when
+// that returns true, the remaining items are skipped and the loop returns false. The first exception of any
+// worker ends the loop and is thrown again in the calling thread.
 template <class Make, class Interrupted>
 bool parallel_for(std::size_t count, int threads, Make make, Interrupted interrupted) {
+    using Clock = std::chrono::steady_clock;
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stop{false};
     std::exception_ptr failure;
     std::mutex failing;
-    const auto run = [&](bool watches) {
+    const auto guarded = [&](auto&& body) {
         try {
-            auto worker = make();
-            auto checked = std::chrono::steady_clock::now();
-            for (std::size_t i; !stop && (i = next++) < count;) {
-                worker(i);
-                const auto now = std::chrono::steady_clock::now();
-                if (watches && now - checked > std::chrono::milliseconds(50)) {
-                    checked = now;
-                    if (interrupted()) stop = true;
-                }
-            }
+            body();
         } catch (...) {
             const std::lock_guard<std::mutex> lock(failing);
             if (!failure) failure = std::current_exception();
             stop = true;
         }
     };
-    if (threads <= 1 || count <= 1) {
-        run(true);
-    } else {
-        on_threads(threads, run);
-    }
+    const auto work = [&](auto& worker, bool watches, Clock::time_point until) {
+        Clock::time_point now = Clock::now(), looked = now;
+        for (std::size_t i; now < until && !stop && (i = next++) < count;) {
+            worker(i);
+            now = Clock::now();
+            if (watches && now - looked > kBetweenLooks) {
+                looked = now;
+                if (interrupted()) stop = true;
+            }
+        }
+    };
+    guarded([&] {
+        constexpr auto forever = Clock::time_point::max();
+        auto own = make();
+        work(own, true, threads > 1 ? Clock::now() + kAlone : forever);
+        if (threads <= 1 || stop || next >= count) return;
+        const auto run = [&](bool first) {
+            guarded([&] {
+                if (first) return work(own, true, forever);
+                auto worker = make();
+                work(worker, false, forever);
+            });
+        };
+        const std::size_t left = count - next;  // may have shrunk since, but not grown
+        on_threads(static_cast<int>(std::min<std::size_t>(threads, left + 1)), run);
+    });
     if (failure) std::rethrow_exception(failure);
     return !stop;
 }

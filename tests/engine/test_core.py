@@ -370,6 +370,7 @@ X = rng.normal(size=(4000, 6))
 points = _core.Points(X, X[:, :1].copy(), np.ones(len(X)))
 spec = _core.KernelSpec.named("gaussian", 1e-12, 1e-12)
 around = points, spec, np.tile(X, (20, 1)), np.tile(np.eye(6), (80000, 1, 1)), None, None
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background ignores
 threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
 start = time.monotonic()
 try:

@@ -14,8 +14,7 @@ from localegop._fit.pilot_fits import (
 )
 from localegop._fit.process import ProcessBackend
 from localegop._selection.search_grid import sizes_for
-from localegop.reference import KERNELS, local_linear, squared_distances
-from localegop.schedules import scale_for_effective_size
+from localegop.reference import KERNELS, local_linear, scale_for_effective_size, squared_distances
 
 RNG = np.random.default_rng(0)
 RIDGES = (1e-6, 1e-2)
@@ -60,7 +59,7 @@ def test_errors_are_those_of_plain_fits_without_each_point(max_neighbors):
         near = np.argsort(np.sum((rows - center) ** 2, axis=1))[:max_neighbors]
         rest = np.sort(near[near != i])
         for s, size in enumerate(sizes):
-            scale = scale_for_effective_size(squared_distances(rows[rest], center, shape), size)
+            scale = scale_for_effective_size(squared_distances(rows[rest], center, shape), size, kernel)
             for r, ridge in enumerate(RIDGES):
                 fit = local_linear(rows[rest], labels[rest], center, scale * shape, kernel, ridge)
                 squares[i, s, r] = (fit[0] - labels[i]) ** 2

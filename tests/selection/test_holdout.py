@@ -17,8 +17,8 @@ from localegop._selection.holdout import GridErrors, Holdout, evaluate_some, gri
 from localegop._selection.search_grid import SearchGrid
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
-from localegop.reference import KERNELS, local_linear, squared_distances
-from localegop.schedules import EffectiveSampleSize, scale_for_effective_size
+from localegop.reference import KERNELS, local_linear, scale_for_effective_size, squared_distances
+from localegop.schedules import EffectiveSampleSize
 
 X, Y = make_helix(200, 3, random_state=0)
 Y = (Y - Y.mean()) / Y.std()
@@ -67,7 +67,7 @@ def test_errors_of_a_grid_are_those_of_plain_fits(holdout):
         times = weight.astype(int)
         rows, labels = np.repeat(rows, times, axis=0), np.repeat(labels, times)
         shape = np.eye(3) / 3
-        scale = scale_for_effective_size(squared_distances(rows, center, shape), 20.0)
+        scale = scale_for_effective_size(squared_distances(rows, center, shape), 20.0, KERNELS["gaussian"])
         value, _ = local_linear(rows, labels, center, scale * shape, KERNELS["gaussian"], 1e-4)
         assert errors[0, 0, 0, 0, i] == pytest.approx((value - label[0]) ** 2, rel=1e-6, abs=1e-12)
 
