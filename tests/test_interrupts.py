@@ -13,6 +13,7 @@ import pytest
 from localegop import LocalEGOPRegressor
 from localegop.datasets import make_helix
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and forks of Unix")
 INTERRUPTED = 7
 CHILD = """
 import signal, sys
