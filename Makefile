@@ -113,7 +113,7 @@ test-oldest:
 	$(OLDEST)/bin/python tools/oldest.py plot table dask > $(OLDEST)/requirements.txt
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet -r $(OLDEST)/requirements.txt pytest pytest-xdist hypothesis statsmodels .
-	$(call timed,tests with the oldest dependencies,$(ONE_THREAD) $(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" $(PRODUCT_TESTS))
+	$(call timed,tests with the oldest dependencies,$(ONE_THREAD) $(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" -W ignore::DeprecationWarning $(PRODUCT_TESTS))
 
 compilers: $(STAMP)
 	$(BIN)/python tools/compilers.py

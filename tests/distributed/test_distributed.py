@@ -173,6 +173,7 @@ def test_dataframes_keep_names_and_index(client, plain):
         model.predict(dd.from_pandas(queries[["b", "a", "c"]], npartitions=2))
 
 
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # of old versions of dask
 def test_a_plain_model_predicts_on_dask_arrays(plain):
     queries = da.from_array(QUERIES, chunks=(30, 3))
     assert np.array_equal(plain.predict(queries).compute(scheduler="sync"), plain.predict(QUERIES))

@@ -111,7 +111,8 @@ def participation_ratio(metric: ArrayLike) -> Array | np.float64:
     metric = _square(metric)
     # Dividing by the largest entry first keeps matrices of size 1e-300 or 1e300 from under- or overflow.
     largest = np.abs(metric).max(axis=(-2, -1), keepdims=True)
-    scaled = metric / np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(over="ignore"):  # old versions of NumPy warn for subnormal numbers, and divide well
+        scaled = metric / np.where(largest > 0.0, largest, 1.0)
     trace = np.trace(scaled, axis1=-2, axis2=-1)[..., None, None]
     shape = np.where(
         trace > 0.0, scaled / np.where(trace > 0.0, trace, 1.0), isotropic_shape(metric.shape[-1])

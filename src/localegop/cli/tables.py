@@ -86,6 +86,7 @@ def _read_csv(path: str, separator: str, pandas: Any) -> Frame:
                 skipinitialspace=True,
                 encoding="utf-8-sig",
                 low_memory=False,
+                float_precision="round_trip",  # as written, to the last digit
             )
     except (UnicodeDecodeError, csv.Error) as error:
         raise Problem(f"{path}: is not text in UTF-8: {one_line(error)}") from error

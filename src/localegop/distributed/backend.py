@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from distributed import Future
@@ -42,7 +43,9 @@ from localegop.distributed.tables import Table
 from localegop.distributed.tasks import HalfStep, PartitionData
 
 Array = NDArray[np.float64]
-Steps = tuple[list[Future[Table]], list[list[Future[Array]]]]  # at the targets of a partition, in its halo
+# For each step, values at the targets of a partition and in its halo. In quotes: in old versions of dask a
+# Future takes no type.
+Steps: TypeAlias = "tuple[list[Future[Table]], list[list[Future[Array]]]]"
 
 
 @dataclass(frozen=True)
