@@ -16,7 +16,12 @@ from localegop._engine.threads import work_in_threads
 
 Array = NDArray[np.float64]
 
-TREE_DIMENSION = 15  # beyond, a search by tree looks at nearly all points, and all distances are faster
+# Computing all distances beats a tree beyond 15 dimensions, where a tree looks at nearly all points; from 8
+# dimensions on for up to 200,000 points; and in few dimensions for up to 64 times as many points as
+# neighbors wanted.
+TREE_DIMENSION = 15
+CROWDED_DIMENSION, CROWD = 8, 200_000
+POINTS_PER_NEIGHBOR = 64
 PART = 128  # centers whose neighbors are searched for at a time: an interrupt waits for so many
 
 
@@ -107,7 +112,7 @@ class NeighborSearch:
     def nearest(self, centers: Array, count: int, threads: int) -> NDArray[np.int32]:
         """Numbers (q, count) of the nearest points, in rising order; of equally far ones the first."""
         found = np.empty((len(centers), count), dtype=np.int32)
-        if self.dimension > TREE_DIMENSION:
+        if self._by_all_distances(count):
             _core.nearest(self._points, np.ascontiguousarray(centers), found, threads)
             return found
         tree = self._tree  # made before threads use it
@@ -135,6 +140,12 @@ class NeighborSearch:
         two = self.rows[self.nearest(centers, min(2, self.n), threads)]
         far: Array = np.sqrt(np.max(np.sum((two - centers[:, None]) ** 2, axis=2), axis=1))
         return far > self.radius
+
+    def _by_all_distances(self, count: int) -> bool:
+        """Whether all distances are computed faster than a tree finds so many neighbors."""
+        crowded = self.dimension >= CROWDED_DIMENSION and self.n <= CROWD
+        few = self.n <= POINTS_PER_NEIGHBOR * count
+        return bool(self.dimension > TREE_DIMENSION or crowded or few)
 
     @cached_property
     def _tree(self) -> cKDTree:

@@ -72,6 +72,11 @@ def _read_parquet(path: str, pandas: Any) -> Frame:
     return table
 
 
+def _exact_numbers(pandas: Any) -> dict[str, str]:
+    """Options by which numbers are read as written, to the last digit; from version 3 on pandas does so."""
+    return {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}
+
+
 def _read_csv(path: str, separator: str, pandas: Any) -> Frame:
     try:
         names = _header(path, separator)
@@ -86,7 +91,7 @@ def _read_csv(path: str, separator: str, pandas: Any) -> Frame:
                 skipinitialspace=True,
                 encoding="utf-8-sig",
                 low_memory=False,
-                float_precision="round_trip",  # as written, to the last digit
+                **_exact_numbers(pandas),
             )
     except (UnicodeDecodeError, csv.Error) as error:
         raise Problem(f"{path}: is not text in UTF-8: {one_line(error)}") from error
