@@ -137,7 +137,7 @@ def explained(path: str | os.PathLike[str]) -> Iterator[None]:
     except (FileProblem, MemoryError, OSError):
         raise
     except Exception as error:
-        problem = " ".join(str(error).split()) or type(error).__name__
+        problem = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if len(problem) > LONGEST_PROBLEM:
             problem = problem[:LONGEST_PROBLEM] + " ..."
         raise FileProblem(
@@ -170,9 +170,12 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """Read one array, whose own header must agree with the size of the member."""
     name, content = member.filename.removesuffix(".npy"), archive.read(member)
     stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    require(version == (1, 0), f"array {name!r} has another npy version than 1.0")
-    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    try:
+        version = np.lib.format.read_magic(stream)
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    except ValueError:
+        raise ValueError(f"array {name!r} does not begin as an npy file does") from None
+    require(version == (1, 0), f"array {name!r} has npy version {version}, but must have (1, 0)")
     allowed = ("u1",) if name == HEADER else ("f8", "i8")
     kind = f"{dtype.kind}{dtype.itemsize}"
     require(kind in allowed, f"array {name!r} has type {dtype}, but must hold 64-bit numbers")
@@ -193,6 +196,8 @@ def _read_header(array: Array) -> dict[str, Any]:
         header = json.loads(array.tobytes(), parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except RecursionError:
         raise ValueError("its header is nested too deeply") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"its header is not JSON ({error})") from None
     require(isinstance(header, dict), "its header is not an object")
     found: dict[str, Any] = header
     return found

@@ -159,17 +159,30 @@ def decode_parameters(encoded: Mapping[str, Any], constraints: Mapping[str, list
         if name in BOUNDED_PARAMETERS:
             BOUNDED_PARAMETERS[name].check(f"parameter {name!r}", value)
         if isinstance(value, dict):
-            decoded[name] = _decode_schedule(name, value)
+            require(name == "schedule", f"parameter {name!r} is {shown(value)}, but must not be an object")
+            decoded[name] = _decode_schedule(value)
         elif isinstance(value, list):
-            decoded[name] = np.array(value, dtype=float)
+            require(
+                name == "initial_metric", f"parameter {name!r} is {shown(value)}, but must not be a list"
+            )
+            decoded[name] = _decode_metric(value)
     return decoded
 
 
-def _decode_schedule(name: str, value: Mapping[str, Any]) -> Any:
+def _decode_metric(value: list[Any]) -> Array:
+    """Turn a list of numbers, or of as long lists of numbers, into an array."""
+    lengths = {len(row) if isinstance(row, list) else 0 for row in value}
+    numbers = [entry for row in value for entry in (row if isinstance(row, list) else [row])]
+    known = len(lengths) == 1 and all(isinstance(entry, int | float) for entry in numbers)
+    require(known, f"parameter 'initial_metric' is {shown(value)}, neither a vector nor a matrix")
+    return np.array(value, dtype=float)
+
+
+def _decode_schedule(value: Mapping[str, Any]) -> Any:
     arguments = dict(value)
     kind = arguments.pop("schedule", None)
-    known = name == "schedule" and isinstance(kind, str) and kind in SCHEDULES
-    require(known, f"parameter {name!r} is {shown(value)}, which is no schedule")
+    known = isinstance(kind, str) and kind in SCHEDULES
+    require(known, f"parameter 'schedule' is {shown(value)}, which is no schedule")
     check_names("entry of the schedule", arguments, [entry.name for entry in fields(SCHEDULES[kind])])
     for key, number in arguments.items():
         POSITIVE.check(f"entry {key!r} of the schedule", number)
