@@ -38,7 +38,7 @@ def refusal(saved, folder, name, change):
     parts = Parts(*archive.read(folder / name))
     change(parts.header, parts.arrays)
     (folder / name).write_bytes(sealed(parts))
-    with pytest.raises(ValueError, match="not a valid localegop model|another model than") as caught:
+    with pytest.raises(ValueError, match=r"not a valid localegop model|another model than") as caught:
         DaskLocalEGOPRegressor.load(folder)
     text = str(caught.value)
     assert str(folder) in text and "\n" not in text and text.count("not a valid") <= 1
