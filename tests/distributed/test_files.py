@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from distributed import Client
+from distributed import Client, LocalCluster
 from tests.predict.hostile_files import Parts, sealed
 
 from localegop._data import archive
@@ -21,7 +21,10 @@ PART = "model-0-part-00001.npz"
 
 @pytest.fixture(scope="module")
 def client():
-    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
