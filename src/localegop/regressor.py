@@ -29,7 +29,14 @@ from localegop._data.inputs import (
 from localegop._engine.settings import Settings
 from localegop._fit.plan import fit_model
 from localegop._predict.model import Requested, interval_widths
-from localegop._predict.storage import decode_parameters, encode_parameters, pack_model, unpack_model
+from localegop._predict.storage import (
+    check_file,
+    check_saved,
+    decode_parameters,
+    encode_parameters,
+    pack_model,
+    unpack_model,
+)
 from localegop._predict.uncertainty import check_coverage
 from localegop._selection.isotropic_baseline import gain
 from localegop.results import LocalFits, Status, stack_outputs
@@ -400,6 +407,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             about, parts = pack_model(model, f"{k}_")
             header["models"].append(about)
             arrays |= parts
+        check_saved(header, arrays, self._decisions, self._parameter_constraints)
         archive.write(path, header, arrays)
 
     def _header(self) -> dict[str, Any]:
@@ -425,18 +433,18 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the file is run, whoever made it.
         """
         header, arrays = archive.read(path)
-        try:
-            model = cls(**decode_parameters(header["parameters"]))
+        with archive.explained(path):
+            check_file(header, arrays)
+            model = cls(**decode_parameters(header["parameters"], cls._parameter_constraints))
             model._validate_params()
             model._restore(header, arrays)
-        except Exception as error:
-            raise ValueError(f"{os.fspath(path)!r} is not a valid localegop model: {error}") from error
         return model
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         settings = self._settings()
         self._models = [
-            unpack_model(about, arrays, f"{k}_", settings) for k, about in enumerate(header["models"])
+            unpack_model(about, arrays, f"{k}_", settings, header["n_samples"])
+            for k, about in enumerate(header["models"])
         ]
         self._decisions = [model.decisions for model in self._models]
         self._restore_names(header)
@@ -444,16 +452,18 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _restore_names(self, header: dict[str, Any]) -> None:
         """Set what does not concern single models, and check that these fit to it."""
-        self._flat_output = bool(header["flat_output"])
-        self.n_samples_ = int(header["n_samples"])
-        self.n_features_in_ = int(header["n_features"])
-        self.output_names_ = tuple(map(str, header["output_names"]))
+        self._flat_output = header["flat_output"]
+        self.n_samples_ = header["n_samples"]
+        self.n_features_in_ = header["n_features"]
+        self.output_names_ = tuple(header["output_names"])
         if header["feature_names"] is not None:
-            self.feature_names_in_ = np.array(list(map(str, header["feature_names"])), dtype=object)
+            self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
         widths = {len(decisions.units.center) for decisions in self._decisions}
-        outputs = sum(len(decisions.units.label_scale) for decisions in self._decisions)
-        if widths != {self.n_features_in_} or outputs != len(self.output_names_):
-            raise ValueError("its parts do not fit together")
+        outputs = [len(decisions.units.label_scale) for decisions in self._decisions]
+        together = self.outputs == "shared" or set(outputs) == {1}
+        one = self.outputs == "separate" or len(outputs) == 1
+        fit = widths == {self.n_features_in_} and sum(outputs) == len(self.output_names_)
+        archive.require(fit and together and one, "its models do not fit together")
         self._publish()
 
     @staticmethod

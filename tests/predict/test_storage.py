@@ -1,11 +1,13 @@
 """Models as files: the same answers after loading, clear errors for anything else."""
 
 import json
+import re
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.predict.hostile_files import Parts, sealed
 
 from localegop import LocalEGOPRegressor
 from localegop._data import archive as files
@@ -28,7 +30,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.npz"
-    LocalEGOPRegressor(n_iter=1).fit(X[TRAIN], Y[TRAIN]).save(path)
+    LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-4).fit(X[TRAIN], Y[TRAIN]).save(path)
     return path
 
 
@@ -88,71 +90,192 @@ def test_foreign_files_are_refused(tmp_path):
 
 
 POLYNOMIAL = {"kind": "polynomial", "degree": 1, "n_quadratic_directions": 0, "ridge": 0.1}
-KRIGING = {"kind": "kriging", "length": 2.0, "ridge": 0.1}
-
-
-def set_final(header, final, **more):
-    header["models"][0]["choice"].update(final=final, **more)
+KRIGING = {"kind": "kriging", "length": 2.0, "ridge": 0.1, "trend": True, "rough": False}
 
 
 def rewritten(saved, target, change):
     """Write the model again, with a right checksum, after ``change(header, arrays)``."""
-    header, arrays = files.read(saved)
-    change(header, arrays)
-    header.pop("format", None)
-    files.write(target, header, arrays)
+    parts = Parts(*files.read(saved))
+    change(parts.header, parts.arrays)
+    target.write_bytes(sealed(parts))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda header, arrays: arrays.pop("0_rows"), "'rows' is missing"),
-        (
-            lambda header, arrays: arrays.update({"0_sample_weight": np.ones(3)}),
-            "'sample_weight' has shape",
-        ),
-        (lambda header, arrays: arrays.update({"0_labels": arrays["0_labels"] * np.nan}), "not finite"),
-        (
-            lambda header, arrays: arrays.update({"0_position": arrays["0_position"] + 10**6}),
-            "out of range",
-        ),
-        (lambda header, arrays: arrays.update({"0_center": np.array(["a"] * 3)}), "holds no numbers"),
-        (lambda header, arrays: header["models"][0]["choice"].update(step=7), "fewer steps"),
-        (lambda header, arrays: header["models"][0]["choice"].update(step=-1), "impossible choice"),
-        (
-            lambda header, arrays: set_final(header, POLYNOMIAL | {"n_quadratic_directions": 70}),
-            "impossible p",
-        ),
-        (lambda header, arrays: set_final(header, POLYNOMIAL | {"degree": 3}), "impossible polynomial"),
-        (lambda header, arrays: set_final(header, KRIGING | {"length": -1.0}), "without a length or size"),
-        (lambda header, arrays: set_final(header, KRIGING, size=None), "without a length or size"),
-        (lambda header, arrays: set_final(header, {"kind": "spline"}), "spline"),
-        (lambda header, arrays: set_final(header, POLYNOMIAL | {"surprise": 1}), "surprise"),
-        (lambda header, arrays: header["parameters"].update(strategy="other"), "strategy"),
-        (lambda header, arrays: header["parameters"].update(surprise=1), "surprise"),
-        (lambda header, arrays: header.update(n_features=5), "do not fit together"),
-        (lambda header, arrays: header.pop("parameters"), "parameters"),
-    ],
-)
-def test_hostile_content_is_refused(saved, tmp_path, change, message):
+def refusal(path):
+    """The one line that says what is wrong with a file."""
+    with pytest.raises(ValueError, match="is not a valid localegop model") as caught:
+        LocalEGOPRegressor.load(path)
+    text = str(caught.value)
+    assert repr(str(path)) in text and "\n" not in text and text.endswith("; fetch or fit the model again")
+    return text
+
+
+# Where in the header, what is put there, and what the error says.
+HEADERS = [
+    ("n_features", 5, "do not fit together"),
+    ("n_features", 3.0, "header.n_features is 3.0, but must be a whole number from 1"),
+    ("n_samples", 199, r"'position' has shape \(200,\), but must have \(199,\)"),
+    ("n_samples", True, "header.n_samples is True"),
+    ("flat_output", 1, "header.flat_output is 1, but must be true or false"),
+    ("output_names", [], "header.output_names is .*not empty"),
+    ("output_names", [7], r"output_names\[0\] is 7, but must be a text"),
+    ("output_names", ["a", "b"], "flat_output is true for several outputs"),
+    ("feature_names", ["a"], "another number than header.n_features"),
+    ("models", [], "header.models is .*not empty"),
+    ("models", [1], r"models\[0\] is 1, but must be an object"),
+    ("surprise", 1, "entry of header 'surprise' is unknown"),
+    ("parameters", ..., "entry of header 'parameters' is missing"),
+    ("parameters", [], "header.parameters is .*an object"),
+    ("parameters.strategy", ..., "parameter 'strategy' is missing"),
+    ("parameters.strategy", "other", "'strategy' parameter"),
+    ("parameters.strategy", "query", "model.steps is 0 with strategy='query'"),
+    ("parameters.surprise", 1, "parameter 'surprise' is unknown"),
+    ("parameters.n_jobs", 100_000, "parameter 'n_jobs' is unknown"),
+    ("parameters.ridge", "x", "'ridge' parameter"),
+    ("parameters.ridge", -1.0, "'ridge' parameter"),
+    ("parameters.momentum", True, "parameter 'momentum' is True, but must not be true or false"),
+    ("parameters.momentum", 1e-300, "parameter 'momentum' is 1e-300"),
+    ("parameters.momentum", float("nan"), "holds NaN, but numbers must be finite"),
+    ("parameters.initial_scale", float("inf"), "holds Infinity, but numbers must be finite"),
+    ("parameters.initial_scale", 1e300, "parameter 'initial_scale' is 1e[+]300"),
+    ("parameters.max_neighbors", 0, "'max_neighbors' parameter"),
+    ("parameters.n_iter", 10**9, "parameter 'n_iter' is 1000000000.* from 0 to 10000"),
+    ("parameters.n_subsamples", 10**9, "parameter 'n_subsamples' is 1000000000"),
+    ("parameters.kernel", "x", "kernel must be one of"),
+    ("parameters.initial_metric", [1.0], r"'initial_metric' has shape \(1,\), but there are 3"),
+    ("parameters.initial_metric", [[1.0], "x"], "neither a vector nor a matrix"),
+    ("parameters.initial_metric", [[1.0], [1.0, 2.0]], "neither a vector nor a matrix"),
+    ("parameters.kernel", [1.0], "parameter 'kernel' is .*must not be a list"),
+    ("parameters.schedule", {"schedule": "os"}, "which is no schedule"),
+    ("parameters.schedule", {"schedule": "PowerLaw"}, "entry of the schedule 'exponent' is missing"),
+    (
+        "parameters.schedule",
+        {"schedule": "Geometric", "ratio": 0.5, "scale": 1e-300},
+        "'scale' of the sched",
+    ),
+    ("parameters.ridge", {"schedule": "PowerLaw"}, "must not be an object"),
+    ("models.0.max_neighbors", 0, "model.max_neighbors is 0, but must be a whole number from 2"),
+    ("models.0.max_neighbors", 2000, "does not fit to parameter max_neighbors=1000"),
+    ("models.0.radius", 1.0, "model.radius is 1.0, which does not fit to the parameters"),
+    ("models.0.covariance_cap", -1.0, "model.covariance_cap is -1.0"),
+    ("models.0.cutoff", 0.0, "model.cutoff is 0.0"),
+    ("models.0.cutoff", "x", "model.cutoff is 'x'"),
+    ("models.0.steps", 7, "array 'gradients_0' is missing"),
+    ("models.0.steps", None, "model.steps is None with strategy='field'"),
+    ("models.0.steps", ..., "entry of model 'steps' is missing"),
+    ("models.0.isotropic_error", -1.0, "model.isotropic_error is -1.0"),
+    ("models.0.initial_metric", "x", "initial_metric is 'x', but must be one of 'identity', 'variance'"),
+    ("models.0.choice.step", 7, "model.choice.step is 7, but there are 1 steps"),
+    ("models.0.choice.step", -1, "model.choice.step is -1"),
+    ("models.0.choice.size", 0, "model.choice.size is 0"),
+    ("models.0.choice.final", {"kind": "spline"}, "final.kind is 'spline', but must be one of"),
+    ("models.0.choice.final", {}, "final.kind is None"),
+    ("models.0.choice.final", POLYNOMIAL | {"surprise": 1}, "'surprise' is unknown"),
+    ("models.0.choice.final", POLYNOMIAL | {"degree": 3}, "degree is 3"),
+    ("models.0.choice.final", POLYNOMIAL | {"degree": 2}, "n_quadratic_directions=0 with degree=2"),
+    (
+        "models.0.choice.final",
+        POLYNOMIAL | {"degree": 2, "n_quadratic_directions": 70},
+        "=70 with degree=2",
+    ),
+    ("models.0.choice.final", POLYNOMIAL | {"ridge": "x"}, "ridge is 'x', but must be a number"),
+    ("models.0.choice.final", KRIGING | {"length": -1.0}, "length is -1.0"),
+    ("models.0.choice.final", KRIGING | {"length": 1e-300}, "length is 1e-300"),
+    ("models.0.choice.final", KRIGING | {"trend": 1}, "trend is 1, but must be true or false"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), HEADERS)
+def test_what_a_header_may_not_say(saved, tmp_path, place, value, message):
+    def change(header, arrays):
+        *way, last = place.split(".")
+        for key in way:
+            header = header[int(key)] if isinstance(header, list) else header[key]
+        if value is ...:
+            del header[last]
+        else:
+            header[last] = value
+
     rewritten(saved, tmp_path / "model", change)
-    with pytest.raises(ValueError, match=message):
-        LocalEGOPRegressor.load(tmp_path / "model")
+    assert re.search(message, refusal(tmp_path / "model"))
+
+
+def with_entry(value, at=0):
+    def change(array):
+        array = array.copy()
+        array.flat[at] = value
+        return array
+
+    return change
+
+
+ARRAYS = [
+    ("rows", lambda array: None, "array 'rows' is missing"),
+    ("rows", lambda array: array[:0], "array 'rows' has shape .*must not be empty"),
+    ("rows", with_entry(1e80), r"'rows' has an entry 1e[+]80, but all must be from -1e[+]75 to 1e[+]75"),
+    ("labels", with_entry(np.nan), "'labels' has entries that are not finite"),
+    ("labels", lambda array: array.astype(np.float32), "'0_labels' has type float32"),
+    ("sample_weight", lambda array: np.ones(3), r"'sample_weight' has shape \(3,\)"),
+    ("sample_weight", with_entry(0.0), "'sample_weight' has an entry 0.0"),
+    ("sample_weight", with_entry(-1.0, 5), "'sample_weight' has an entry -1.0"),
+    ("position", lambda array: array + 10**6, "'position' has an entry"),
+    ("position", with_entry(-2), "'position' has an entry -2, but all must be from -1 to 199"),
+    ("position", lambda array: array * 1.0, "'position' has type float64, but must be int64"),
+    ("part", with_entry(-0.5), "'part' has an entry -0.5"),
+    ("center", lambda array: np.array(["a"] * 3), "'0_center' has type <U1, but must hold 64-bit numbers"),
+    ("center", lambda array: np.array([print, 1, 2], dtype=object), "'0_center' has type object"),
+    ("transform", lambda array: np.ones((3, 4)), "has 4 columns, but there are 3 features"),
+    ("label_scale", with_entry(0.0), "'label_scale' has an entry 0.0"),
+    ("label_scale", with_entry(1e300), "'label_scale' has an entry 1e[+]300"),
+    ("feature_scale", with_entry(1e149), "slopes too large"),
+    ("loo_noise", with_entry(-1.0), "'loo_noise' has an entry -1.0"),
+    ("scores", with_entry(-1.0), "'scores' has an entry -1.0"),
+    ("scores", lambda array: array[::-1].copy(), "'scores' is not sorted"),
+    ("weight_below", lambda array: array[::-1].copy(), "'weight_below' is not sorted"),
+    ("surprise", lambda array: np.ones(3), "array 'surprise' is unknown"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), ARRAYS)
+def test_what_arrays_may_not_hold(saved, tmp_path, name, change, message):
+    def change_array(header, arrays):
+        found = change(arrays.pop(f"0_{name}", None))
+        if found is not None:
+            arrays[f"0_{name}"] = found
+
+    rewritten(saved, tmp_path / "model", change_array)
+    assert re.search(message, refusal(tmp_path / "model"))
+
+
+def test_a_schedule_must_last_for_the_steps(tmp_path):
+    model = LocalEGOPRegressor("query", schedule=PowerLaw(0.5), n_iter=2, n_subsamples=9, ridge=0.1)
+    model.fit(X[TRAIN], Y[TRAIN]).save(tmp_path / "model")
+
+    def change(header, arrays):
+        header["parameters"]["schedule"]["exponent"] = 1e9
+
+    rewritten(tmp_path / "model", tmp_path / "altered", change)
+    assert "what the schedule gives at step 1 is 0.0, but must be a number" in refusal(tmp_path / "altered")
+
+
+def test_arrays_of_no_model_are_unknown(saved, tmp_path):
+    rewritten(saved, tmp_path / "model", lambda header, arrays: arrays.update({"7_rows": np.ones(2)}))
+    assert "array '7_rows' is unknown" in refusal(tmp_path / "model")
+
+
+def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
+    weight = np.where(np.arange(200) < 100, 1.0, 1e-200)
+    model = LocalEGOPRegressor(n_iter=0, ridge=0.1, degree=1).fit(X[TRAIN], Y[TRAIN], weight)
+    with pytest.raises(
+        ValueError, match=r"beyond what a model file can hold .*'sample_weight'.*: fit it in"
+    ):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "FORMAT", 99)
     with pytest.raises(ValueError, match="has format 3, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
-
-
-def test_pickled_arrays_are_never_opened(saved, tmp_path):
-    header, arrays = files.read(saved)
-    header.pop("format")
-    arrays["0_center"] = np.array([print, None, 3], dtype=object)
-    files.write(tmp_path / "model", header, arrays)
-    with pytest.raises(ValueError, match="allow_pickle"):
-        LocalEGOPRegressor.load(tmp_path / "model")
 
 
 def test_code_of_ones_own_cannot_be_saved(tmp_path):

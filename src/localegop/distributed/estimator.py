@@ -200,19 +200,19 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
     def load(cls, path: str | os.PathLike[str], client: Client | str | None = None) -> Self:
         """Read a model that :meth:`save` wrote; its partitions are read by the workers of ``client``."""
         folder, header, arrays = files.read_index(Path(path).resolve())
-        try:
-            model = cls(**decode_parameters(header["parameters"]), client=client)
+        with archive.explained(folder):
+            parameters = decode_parameters(header["parameters"], cls._parameter_constraints)
+            model = cls(**parameters, client=client)
             model._validate_params()
             settings = replace(model._settings(), threads=model._task_threads)
-            with connect(client) as cluster:
-                model._partitioned = [
-                    files.read_model(cluster, folder, k, about, arrays, settings, int(header["n_samples"]))
-                    for k, about in enumerate(header["models"])
-                ]
-                model._decisions = [each.decisions for each in model._partitioned]
-                model._restore_names(header)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{str(folder)!r} is not a valid localegop model: {error}") from error
+        with connect(client) as cluster:
+            model._partitioned = [
+                files.read_model(cluster, folder, k, about, arrays, settings, header["n_samples"])
+                for k, about in enumerate(header["models"])
+            ]
+        model._decisions = [each.decisions for each in model._partitioned]
+        with archive.explained(folder):
+            model._restore_names(header)
         model.loo_residuals_ = lazy_residuals(model._partitioned, model._flat_output)
         return model
 

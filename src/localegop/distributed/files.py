@@ -7,6 +7,7 @@ workers must be able to see the folder.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data import archive
+from localegop._data.archive import require
+from localegop._data.schema import Entries, Fields, Number, Rule, Sequence, check_names
 from localegop._engine.settings import Settings
-from localegop._predict.storage import pack_decisions, unpack_decisions
+from localegop._predict.storage import (
+    COUNT,
+    MODEL,
+    MOST_ROWS,
+    check_arrays,
+    check_decisions,
+    check_file,
+    pack_decisions,
+    row_rules,
+    storable,
+    unpack_decisions,
+)
 from localegop.distributed.backend import LearnedField, PartitionedModel
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.partitions import PartitionedData, RowTransform
@@ -27,6 +41,17 @@ Array = NDArray[np.float64]
 
 INDEX = "index.npz"
 ROW, INPUT = "row", "input"  # the two tables of a file: prefixes of the names of their columns
+NUMBER = Number(0, MOST_ROWS, whole=True)
+PARTITIONED: dict[str, Rule] = {
+    "tables": COUNT,
+    "inputs": COUNT,
+    "boxes": Sequence(NUMBER),
+    "box_count": COUNT,
+    "first": Sequence(NUMBER),
+    "n": COUNT,
+}
+INDEX_MODEL = Fields(MODEL | {"partitioned": Fields(PARTITIONED)})
+PART = Fields({"format": COUNT, "rows_in_all": COUNT})
 
 
 def part_name(model: int, part: int) -> str:
@@ -66,17 +91,27 @@ def write_model(folder: Path, k: int, model: PartitionedModel) -> tuple[dict[str
     return about, {f"{k}_{name}": array for name, array in arrays.items()}
 
 
-def _column_shapes(m: int, outputs: int, dimension: int, steps: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of the columns of numbers in the table of a partition with m rows."""
-    shapes: dict[str, tuple[int, ...]] = {"rows": (m, dimension), "labels": (m, outputs)}
-    shapes["sample_weight"] = (m,)
-    shapes |= {f"gradients_{t}": (m, outputs, dimension) for t in range(steps)}
-    shapes |= {f"errors_{t}": (m, 1) for t in range(steps)}
-    shapes |= {"loo_residuals": (m, outputs), "loo_noise": (m, outputs)}
-    return shapes | {"loo_gradients": (m, outputs, dimension), "score": (m, outputs)}
+def _table_rules(m: int, n: int, outputs: int, dimension: int, steps: int) -> dict[str, Entries]:
+    """Rules of the columns in the table of a partition with m of n rows."""
+    number = Entries((m,), 0, n - 1, whole=True, rising=True)
+    return row_rules(m, outputs, dimension, steps) | {"number": number, "score": Entries((m, outputs), 0.0)}
+
+
+def _input_rules(m: int, n: int, n_input: int) -> dict[str, Entries]:
+    """Rules of the columns that tell where m rows of the input went."""
+    return {
+        "input_row": Entries((m,), 0, n_input - 1, whole=True),
+        "position": Entries((m,), 0, n - 1, whole=True),
+        "weight_fraction": Entries((m,), 0.0, 1.0 + 1e-9),
+    }
 
 
 def _write_part(path: str, table: Table | None, inputs: Table | None, n: int) -> None:
+    if table is not None:
+        (m, dimension), outputs = table["rows"].shape, table["labels"].shape[1]
+        steps = sum(name.startswith("gradients_") for name in table)
+        with storable():
+            check_arrays(table, _table_rules(m, n, outputs, dimension, steps))
     arrays = {f"{ROW}_{name}": column for name, column in (table or {}).items()}
     arrays |= {f"{INPUT}_{name}": column for name, column in (inputs or {}).items()}
     archive.write(path, {"rows_in_all": n}, arrays)
@@ -92,24 +127,28 @@ def read_model(
     n_input: int,
 ) -> PartitionedModel:
     """Build a model whose partitions are read by workers."""
-    about = header["partitioned"]
-    decisions = unpack_decisions(header, archive.taker(arrays, f"{k}_"), settings)
-    units, steps, n = decisions.units, decisions.choice.step, int(about["n"])
-    outputs, dimension = len(units.label_scale), units.transform.shape[1]
-    splits = _read_splits(arrays, k, int(about["box_count"]), dimension)
-    tables, inputs = (
-        [
-            cluster.submit(_read_part, str(folder / part_name(k, part)), kind, n)
-            for part in range(int(count))
-        ]
-        for kind, count in ((ROW, about["tables"]), (INPUT, about["inputs"]))
-    )
-    cluster.gather(cluster.each(_check_table, tables, outputs, dimension, steps))
+    own = {name.removeprefix(f"{k}_"): array for name, array in arrays.items() if name.startswith(f"{k}_")}
+    with archive.explained(folder / INDEX):
+        _check_index(header, own, settings)
+        decisions = unpack_decisions(header, own, settings)
+    about, units, steps = header["partitioned"], decisions.units, decisions.choice.step
+    n, outputs, dimension = about["n"], len(units.label_scale), units.transform.shape[1]
+    axis, children = (own[name].astype(np.int64) for name in ("axis", "children"))
+    splits = Splits(axis, own["threshold"], children, about["box_count"])
+    paths = [str(folder / part_name(k, part)) for part in range(max(about["tables"], about["inputs"]))]
+    tables = [
+        cluster.submit(_read_rows, path, n, outputs, dimension, steps) for path in paths[: about["tables"]]
+    ]
+    inputs = [cluster.submit(_read_inputs, path, n, n_input) for path in paths[: about["inputs"]]]
+    rows, given = (cluster.gather(cluster.each(_length, each)) for each in (tables, inputs))
+    with archive.explained(folder):
+        complete = sum(rows) == n and sum(given) <= n_input
+        require(complete, f"its partitions have {sum(rows)} rows, but should have {n}")
     source = PartitionedRows(
         cluster,
         [],
         inputs,
-        [int(first) for first in about["first"]],
+        about["first"],
         n,
         n_input,
         len(units.center),
@@ -119,27 +158,65 @@ def read_model(
     options = settings.data_options(units)
     options |= {name: header[name] for name in ("max_neighbors", "radius", "cutoff")}
     data = PartitionedData(source, RowTransform(units, None, np.zeros(0, dtype=np.int64)), options)
-    boxes = [int(box) for box in about["boxes"]]
-    field = LearnedField(cluster.submit(_identity, splits), tables, boxes, steps)
+    field = LearnedField(cluster.submit(_identity, splits), tables, about["boxes"], steps)
     return PartitionedModel(decisions, data, field)
 
 
-def _read_splits(arrays: dict[str, Array], k: int, count: int, dimension: int) -> Splits:
-    """Read the splits of a model into ``count`` boxes, and check them."""
-    take, nodes = archive.taker(arrays, f"{k}_"), count - 1
-    splits = Splits(
-        take("axis", (nodes,)).astype(np.int64),
-        take("threshold", (nodes,)),
-        take("children", (nodes, 2)).astype(np.int64),
-        count,
-    )
-    known = (splits.axis >= 0).all() and (splits.axis < dimension).all()
-    archive.require(bool(known), "splits along axes that do not exist")
-    return splits
+def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Settings) -> None:
+    """Raise an error unless the index says of a model what it should."""
+    INDEX_MODEL.check("model", header)
+    require(settings.strategy == "field", f"parameter 'strategy' is {settings.strategy!r}")
+    about = header["partitioned"]
+    boxes, first, nodes = about["boxes"], about["first"], about["box_count"] - 1
+    sizes = len(boxes) == about["tables"] and len(first) == about["inputs"]
+    require(sizes, "model.partitioned has lists of other lengths than the numbers of files")
+    distinct = len(set(boxes)) == len(boxes) and max(boxes) <= nodes
+    require(distinct, "model.partitioned.boxes has a box twice, or one that does not exist")
+    rising = first[0] == 0 and all(low < high for low, high in pairwise([*first, about["n"]]))
+    require(rising, "model.partitioned.first does not rise from 0 to less than the number of rows")
+    rules = check_decisions(header, arrays, settings)
+    rules |= {
+        "axis": Entries((nodes,), 0, rules["transform"].shape[1] - 1, whole=True),
+        "threshold": Entries((nodes,)),
+        "children": Entries((nodes, 2), -nodes - 1, nodes - 1, whole=True),
+    }
+    check_arrays(arrays, rules)
+    _check_tree(arrays["children"])
+
+
+def _check_tree(children: NDArray[Any]) -> None:
+    """Raise an error unless all nodes but the first, and all boxes, are the child of one earlier node."""
+    nodes = len(children)
+    wanted = [child for child in range(-nodes - 1, nodes) if child != 0]
+    once = nodes == 0 or sorted(children.ravel().tolist()) == wanted
+    later = (children < 0) | (children > np.arange(nodes)[:, None])
+    require(once and bool(later.all()), "array 'children' is not a tree of splits")
 
 
 def _identity(splits: Splits) -> Splits:
     return splits
+
+
+def _length(table: Table) -> int:
+    return len(next(iter(table.values())))
+
+
+def _read_rows(path: str, n: int, outputs: int, dimension: int, steps: int) -> Table:
+    """Read the rows of a partition."""
+    table = _read_part(path, ROW, n)
+    with archive.explained(path):
+        m = len(table.get("number", ()))
+        check_arrays(table, _table_rules(m, n, outputs, dimension, steps))
+        require(m > 0 and bool((np.diff(table["number"]) > 0).all()), "rows out of order")
+    return table
+
+
+def _read_inputs(path: str, n: int, n_input: int) -> Table:
+    """Read where rows of the input went."""
+    table = _read_part(path, INPUT, n)
+    with archive.explained(path):
+        check_arrays(table, _input_rules(len(table.get("input_row", ())), n, n_input))
+    return table
 
 
 def _read_part(path: str, kind: str, n: int) -> Table:
@@ -147,26 +224,21 @@ def _read_part(path: str, kind: str, n: int) -> Table:
     try:
         header, arrays = archive.read(path)
     except FileNotFoundError:
-        raise ValueError(
+        raise archive.FileProblem(
             f"a worker cannot find {path!r}: the folder of a distributed model must be complete, and all "
             "workers must be able to see it"
         ) from None
-    if header.get("rows_in_all") != n:
-        raise ValueError(
+    with archive.explained(path):
+        PART.check("header", header)
+        kinds = {name.split("_")[0] for name in arrays}
+        check_names("table", kinds, kinds & {ROW, INPUT})
+    if header["rows_in_all"] != n:
+        raise archive.FileProblem(
             f"{path!r} belongs to another model than the {INDEX} beside it: save the model again, or take "
             "all files from the same folder"
         )
     found = {name: arrays[name] for name in arrays if name.startswith(kind + "_")}
     return {name.removeprefix(kind + "_"): array for name, array in found.items()}
-
-
-def _check_table(table: Table, outputs: int, dimension: int, steps: int) -> None:
-    """Raise an error unless a table has what a partition needs."""
-    take = archive.taker(table, "")
-    m = len(take("number", ndim=1))
-    for name, shape in _column_shapes(m, outputs, dimension, steps).items():
-        take(name, shape)
-    archive.require(bool((np.diff(table["number"]) > 0).all()), "rows out of order")
 
 
 def read_index(path: str | os.PathLike[str]) -> tuple[Path, dict[str, Any], dict[str, Array]]:
@@ -178,4 +250,6 @@ def read_index(path: str | os.PathLike[str]) -> tuple[Path, dict[str, Any], dict
             "file written by LocalEGOPRegressor.save, use LocalEGOPRegressor.load"
         )
     header, arrays = archive.read(folder / INDEX)
+    with archive.explained(folder / INDEX):
+        check_file(header, arrays)
     return folder, header, arrays
