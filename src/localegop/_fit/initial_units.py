@@ -44,7 +44,7 @@ def feature_units(found: Extent, initial_metric: str | Array) -> tuple[Array, Ar
         if initial_metric == "identity":
             scale = np.where(constant, 0.0, std).max()
             return center, np.eye(dimension) / (scale if scale > 0.0 else 1.0)
-        return center, np.diag(np.where(constant, 0.0, 1.0 / std))
+        return center, np.diag(np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, std)))
     given = np.asarray(initial_metric, dtype=float)
     if given.shape not in ((dimension,), (dimension, dimension)) or not np.isfinite(given).all():
         raise ValueError(
