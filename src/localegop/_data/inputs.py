@@ -16,6 +16,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
+    assert_all_finite,
     check_array,
     check_consistent_length,
     validate_data,
@@ -42,6 +43,7 @@ def read_rows(
     with named_errors("y"):
         given = _check_y(y, multi_output=True, y_numeric=True, estimator=estimator)
         labels = _as_columns(np.asarray(given, dtype=np.float64))
+        assert_all_finite(labels, input_name="y")  # objects and words are numbers only now
     with named_errors("X and y"):
         check_consistent_length(features, labels)
     return features, labels, read_weights(sample_weight, features)

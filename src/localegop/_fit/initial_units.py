@@ -27,6 +27,7 @@ def find_initial_units(backend: Backend[D, F, M_co], settings: Settings) -> tupl
         if isinstance(name, str) and name == "identity" and not settings.by_size:
             transform = np.eye(rows.dimension)  # bandwidths have the units of the data
         units = Units(center, transform, rows.labels.mean, rows.labels.std)
+        units.check_spread(np.where(rows.features.constant, 0.0, rows.features.std))
         options.append((name, units, backend.in_units(units, settings)))
     if len(options) == 1:
         return options[0]
