@@ -362,7 +362,11 @@ def time_limit(seconds):
 
 def outcome(case):
     """What became of a case: "finite", "refused", or a problem in words."""
-    with warnings.catch_warnings(record=True) as caught, time_limit(SECONDS), np.errstate(all="warn", under="ignore"):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        time_limit(SECONDS),
+        np.errstate(all="warn", under="ignore"),
+    ):
         warnings.simplefilter("always")
         try:
             found = fit_and_ask(case)
@@ -435,7 +439,10 @@ GROUPS = [range(start, start + GROUP) for start in range(0, ALL, GROUP)]
 
 @pytest.mark.parametrize(
     "numbers",
-    [pytest.param(r, marks=[pytest.mark.slow] * (r.start >= QUICK), id=f"{r.start}-{r.stop - 1}") for r in GROUPS],
+    [
+        pytest.param(r, marks=[pytest.mark.slow] * (r.start >= QUICK), id=f"{r.start}-{r.stop - 1}")
+        for r in GROUPS
+    ],
 )
 def test_hostile_inputs_give_finite_results_or_a_clear_error(numbers):
     assert problems(numbers) == []

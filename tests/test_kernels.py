@@ -123,7 +123,10 @@ WRONG_ANSWERS = {
     "strings": (lambda k: k.astype(str), r"gave an array of <U32: \["),
     "dates": (lambda k: k.astype("datetime64[s]"), r"gave an array of datetime64"),
     "too few": (lambda k: k[1:], r"gave an array of shape \(\d+,\) for distances of shape \(\d+,\)"),
-    "a column": (lambda k: k[:, None], r"gave an array of shape \(\d+, 1\) for distances of shape \(\d+,\)"),
+    "a column": (
+        lambda k: k[:, None],
+        r"gave an array of shape \(\d+, 1\) for distances of shape \(\d+,\)",
+    ),
     "one number": (lambda k: 1.0, r"gave 1.0, which is no array"),
     "a list": (lambda k: k.tolist(), r"gave \[.*, which is no array"),
     "nothing": (lambda k: None, r"gave None, which is no array"),

@@ -24,7 +24,9 @@ from localegop import _core
 Array = NDArray[np.float64]
 
 PROBES = np.array([0.0, 0.1, 1.0, 10.0])  # squared distances at which a new kernel is looked at
-LARGEST = 1e100  # weights are squared and added up; the first one may be as far from 1 in the other direction
+LARGEST = (
+    1e100  # weights are squared and added up; the first one may be as far from 1 in the other direction
+)
 
 
 @dataclass(frozen=True)

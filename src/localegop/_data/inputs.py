@@ -99,9 +99,7 @@ def check_weight_range(weights: Array) -> None:
 
 def _require_labels(estimator: BaseEstimator, y: ArrayLike | None) -> None:
     if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
 
 
 def _as_columns(labels: Array) -> Array:
