@@ -1,6 +1,6 @@
 """Inputs that nobody should give, made at random: each gives finite results or one clear error.
 
-``python tests/test_hostile_inputs.py 0 1000`` runs cases of these numbers and prints what became of each kind.
+``python tests/test_hostile_inputs.py 0 1000`` runs cases of these numbers and prints what became of them.
 """
 
 import re

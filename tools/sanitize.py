@@ -79,7 +79,7 @@ def build(python: Path, flags: str) -> None:
 
 
 def fixed_addresses() -> list[str]:
-    """Command that runs another one without random addresses, which the thread sanitizer may stumble over."""
+    """Command that runs another one without random addresses, which the thread sanitizer needs."""
     command = ["setarch", platform.machine(), "-R"]
     possible = subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0
     return command if possible else []

@@ -114,7 +114,7 @@ def _check_weights(name: str, u: Array, found: Any) -> Array:
     if found.shape != u.shape:
         raise _wrong_weights(name, f"an array of shape {found.shape} for distances of shape {u.shape}")
     if found.dtype.kind not in "fiub":
-        raise _wrong_weights(name, f"an array of {found.dtype}: {_beginning(found)}")
+        raise _wrong_weights(name, f"an array of {found.dtype}: {_beginning(np.asarray(found))}")
     with np.errstate(over="ignore"):  # of longer floats: to infinity, which is refused
         k = np.asarray(found, dtype=float)
     if k.size and not (k.min() >= 0.0 and k.max() <= LARGEST):
@@ -125,8 +125,8 @@ def _check_weights(name: str, u: Array, found: Any) -> Array:
 
 def _wrong_weights(name: str, what: str) -> ValueError:
     return ValueError(
-        "kernel must map an array of squared distances to an array of as many weights, finite numbers from "
-        f"0 to {LARGEST:g}, but the kernel {name!r} gave {what}"
+        "kernel must map an array of squared distances to an array with one weight per distance, a finite "
+        f"number from 0 to {LARGEST:g}, but the kernel {name!r} gave {what}"
     )
 
 

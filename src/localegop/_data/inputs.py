@@ -78,7 +78,7 @@ def read_queries(estimator: BaseEstimator, X: ArrayLike) -> Array:
 def read_weights(sample_weight: ArrayLike | None, X: Array) -> Array:
     """Weights (n,) of the rows, one where none are given."""
     with named_errors("sample_weight"):
-        if np.iscomplexobj(sample_weight):
+        if sample_weight is not None and np.iscomplexobj(sample_weight):
             raise ValueError("Complex data not supported")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     weights = np.asarray(weights, dtype=np.float64)
@@ -91,8 +91,8 @@ def check_weight_range(weights: Array) -> None:
     wrong = weights[(weights > 0.0) & ((weights < SMALLEST_WEIGHT) | (weights > LARGEST_WEIGHT))]
     if len(wrong):
         raise ValueError(
-            f"sample_weight must be 0 or from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, but {len(wrong)} of "
-            f"{len(weights)} are not, such as {wrong[0]:g}: divide all weights by their mean, and set to 0 "
+            f"sample_weight must be 0 or from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, but {len(wrong)} "
+            f"of {len(weights)} are not, such as {wrong[0]:g}: divide all weights by their mean, and set to 0 "
             "those of rows that are to be left out"
         )
 
@@ -112,7 +112,7 @@ def _as_columns(labels: Array) -> Array:
 
 @contextmanager
 def named_errors(argument: str) -> Iterator[None]:
-    """Let errors of scikit-learn's checks say which argument they are about, without printing its values."""
+    """Let errors of scikit-learn's checks say which argument they are about, without its values."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # in sums that tell whether all is finite
             yield

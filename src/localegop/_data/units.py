@@ -50,9 +50,9 @@ class Units:
         spread = float(np.max(np.abs(self.transform) * std[:, None], initial=0.0))
         if spread > MOST_SPREAD or 0.0 < spread < 1.0 / MOST_SPREAD:
             raise ValueError(
-                f"X has a standard deviation of {spread:g} in the units of initial_metric, which must be from "
-                f"{1.0 / MOST_SPREAD:g} to {MOST_SPREAD:g}: give X in other units or another initial_metric, "
-                "such as 'variance'"
+                f"X has a standard deviation of {spread:g} in the units of initial_metric, which must be "
+                f"from {1.0 / MOST_SPREAD:g} to {MOST_SPREAD:g}: give X in other units or another "
+                "initial_metric, such as 'variance'"
             )
 
     def rotated(self, axes: Array) -> Units:
