@@ -92,8 +92,8 @@ def check_weight_range(weights: Array) -> None:
     if len(wrong):
         raise ValueError(
             f"sample_weight must be 0 or from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, but {len(wrong)} "
-            f"of {len(weights)} are not, such as {wrong[0]:g}: divide all weights by their mean, and set to 0 "
-            "those of rows that are to be left out"
+            f"of {len(weights)} are not, such as {wrong[0]:g}: divide all weights by their mean, and set "
+            "to 0 those of rows that are to be left out"
         )
 
 
