@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
 .PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
-.PHONY: package compilers test-oldest docs clean
+.PHONY: package compilers sanitize test-oldest docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
@@ -19,6 +19,7 @@ help:
 	@echo "make docs      build the documentation in docs/_build"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make compilers    build the core with GCC and Clang, with and without OpenMP, and test each build"
+	@echo "make sanitize     build the core with sanitizers and test it on every instruction set"
 	@echo "make test-oldest  test with the oldest versions of the dependencies that pyproject.toml allows"
 	@echo "make clean     remove .venv and everything built"
 
@@ -57,7 +58,7 @@ unit: $(STAMP)
 	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) -m "not slow" tests src/localegop)
 
 unit-all: $(STAMP)
-	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) tests src/localegop)
+	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --hypothesis-profile=thorough tests src/localegop)
 
 # Tests of what `make networks` and `make bench` install; skipped where it is missing.
 test-extras: $(STAMP)
@@ -117,6 +118,9 @@ test-oldest:
 
 compilers: $(STAMP)
 	$(BIN)/python tools/compilers.py
+
+sanitize: $(STAMP)
+	$(call timed,sanitize,$(BIN)/python tools/sanitize.py)
 
 clean:
 	rm -rf $(VENV) build dist demo_output

@@ -7,6 +7,7 @@ import pytest
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)  # of `make test-all`
 hypothesis.settings.load_profile("tests")
 
 

@@ -126,6 +126,7 @@ class Neighborhood {
 
   private:
     static constexpr std::size_t kTile = 64, kStride = kTile + kLane;
+    static constexpr double kTiny = 1e-100;  // weights smaller than this are divided by the largest
 
     void list(const std::int32_t* candidates, std::size_t count, std::int64_t left_out) {
         indices_.resize(padded(count));
@@ -175,6 +176,14 @@ class Neighborhood {
 
     // Weights at this scale, not yet normalized.
     void evaluate(double scale) {
+        evaluate_as_is(scale);
+        double largest = 0.0;
+        for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, weights_[k]);
+        if (!(largest > 0.0 && largest < kTiny)) return;  // far away, squares of weights would be 0
+        for (std::size_t k = 0; k < count_; ++k) weights_[k] /= largest;
+    }
+
+    void evaluate_as_is(double scale) {
         const double shift = kernel_.shift_invariant() ? scale * nearest_ : 0.0;
         if (kernel_.id != KernelId::custom) {
             hot_.weights(kernel_.id, squared_.data(), sample_weights_.data(), count_, scale, shift,

@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from localegop import _core
 
 Array = NDArray[np.float64]
+
+PROBES = np.array([0.0, 0.1, 1.0, 10.0])  # squared distances at which a new kernel is looked at
+LARGEST = (
+    1e100  # weights are squared and added up; the first one may be as far from 1 in the other direction
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Kernel:
         Name for messages.
     profile : callable
         k(u), non-negative and non-increasing in the squared distance u >= 0; takes and returns arrays.
+        What it returns is checked on every call.
     support : float
         k(u) = 0 for u >= support; infinite for kernels with tails. Points beyond are not looked at.
     shift_invariant : bool
@@ -53,8 +61,9 @@ class Kernel:
     shift_invariant: bool = False
 
     def __post_init__(self) -> None:
-        if not self.support > 0.0:
+        if not (isinstance(self.support, Real) and self.support > 0.0):
             raise ValueError(f"support of the kernel {self.name!r} must be positive, got {self.support!r}")
+        _check_profile(self)
         if math.isfinite(self.support):
             _check_support(self)
         if self.shift_invariant:
@@ -80,8 +89,9 @@ class Kernel:
         return _core.KernelSpec.custom(self, self.support, self.shift_invariant, cutoff, tolerance)
 
     def __call__(self, squared_distances: ArrayLike) -> Array:
-        """Profile k(u)."""
-        return np.asarray(self.profile(np.asarray(squared_distances, dtype=float)), dtype=float)
+        """Profile k(u), or an error if that is not as many finite numbers >= 0 as there are distances."""
+        u = np.asarray(squared_distances, dtype=float)
+        return _check_weights(self.name, u, self.profile(u))
 
     def weights(self, squared_distances: ArrayLike) -> Array:
         """Weights along the last axis, summing to one.
@@ -95,6 +105,42 @@ class Kernel:
         raw = np.where(lost, (u == nearest).astype(float), raw)
         normalized: Array = raw / raw.sum(axis=-1, keepdims=True)
         return normalized
+
+
+def _check_weights(name: str, u: Array, found: Any) -> Array:
+    """Weights that a profile returned, as an array of numbers; cheap, as it is done on every call."""
+    if not isinstance(found, np.ndarray | np.generic):
+        raise _wrong_weights(name, f"{found!r:.200}, which is no array")
+    if found.shape != u.shape:
+        raise _wrong_weights(name, f"an array of shape {found.shape} for distances of shape {u.shape}")
+    if found.dtype.kind not in "fiub":
+        raise _wrong_weights(name, f"an array of {found.dtype}: {_beginning(np.asarray(found))}")
+    with np.errstate(over="ignore"):  # of longer floats: to infinity, which is refused
+        k = np.asarray(found, dtype=float)
+    if k.size and not (k.min() >= 0.0 and k.max() <= LARGEST):
+        wrong = np.flatnonzero(~((k >= 0.0) & (k <= LARGEST)).ravel())[0]
+        raise _wrong_weights(name, f"{k.ravel()[wrong]!s} at {u.ravel()[wrong]!s}")
+    return k
+
+
+def _wrong_weights(name: str, what: str) -> ValueError:
+    return ValueError(
+        "kernel must map an array of squared distances to an array with one weight per distance, a finite "
+        f"number from 0 to {LARGEST:g}, but the kernel {name!r} gave {what}"
+    )
+
+
+def _beginning(values: NDArray[Any]) -> str:
+    return f"{values.ravel()[:4].tolist()!r:.200}"
+
+
+def _check_profile(kernel: Kernel) -> None:
+    k = kernel(PROBES.copy())
+    at = f"but the squared distances {PROBES.tolist()} gave {k.tolist()} for the kernel {kernel.name!r}"
+    if not k[0] >= 1.0 / LARGEST:
+        raise ValueError(f"kernel must be positive at 0, at least {1.0 / LARGEST:g}, {at}")
+    if np.any(np.diff(k) > 0):
+        raise ValueError(f"kernel must not grow with distance, {at}")
 
 
 def _check_support(kernel: Kernel) -> None:
@@ -151,24 +197,11 @@ def as_kernel(kernel: str | Kernel | Callable[[Array], Array]) -> Kernel:
         if kernel in KERNELS:
             return KERNELS[kernel]
     elif callable(kernel):
-        return Kernel(getattr(_checked(kernel), "__name__", "custom"), kernel)
+        return Kernel(str(getattr(kernel, "__name__", type(kernel).__name__)), kernel)
     raise ValueError(
         f"kernel must be one of {sorted(KERNELS)}, a Kernel or a callable of the squared distance, "
         f"got {kernel!r}"
     )
-
-
-def _checked(profile: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    u = np.array([0.0, 0.1, 1.0, 10.0])
-    k = np.asarray(profile(u.copy()), dtype=float)
-    if k.shape != u.shape or not (np.isfinite(k).all() and (k >= 0).all() and k[0] > 0):
-        raise ValueError(
-            "kernel must map an array of squared distances to as many finite weights >= 0, positive at 0, "
-            f"but the distances {u.tolist()} gave {k.tolist()}"
-        )
-    if np.any(np.diff(k) > 0):
-        raise ValueError(f"kernel must not grow with distance, but {u.tolist()} gave {k.tolist()}")
-    return profile
 
 
 def effective_size(weights: ArrayLike) -> Array | np.float64:

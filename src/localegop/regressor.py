@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from localegop._data import archive
 from localegop._data.inputs import (
@@ -23,6 +23,7 @@ from localegop._data.inputs import (
     is_lazy,
     name_outputs,
     read_incomplete_rows,
+    read_queries,
     read_rows,
     seed_from,
 )
@@ -486,8 +487,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
         view = self._snapshot()
-        X = np.asarray(validate_data(view, X, dtype=np.float64, reset=False))
-        return view._presented(view._raw_fits(X, requested))
+        return view._presented(view._raw_fits(read_queries(view, X), requested))
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""

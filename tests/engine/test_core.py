@@ -75,7 +75,7 @@ def test_custom_profile_equals_the_built_in_one():
     with pytest.raises(ValueError, match="one weight per distance"):
         run(X, y, queries, metrics, Kernel("short", lambda u: u[:2].copy()))
     with pytest.raises(ValueError, match="one thread"):
-        run(X, y, queries, metrics, Kernel("own", np.exp), threads=2)
+        run(X, y, queries, metrics, Kernel("own", lambda u: np.exp(-u)), threads=2)
 
 
 def sampled(X, y, queries, metrics, kernel, scale, subsamples=20):

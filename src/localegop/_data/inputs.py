@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -12,37 +15,52 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _check_y,
+    assert_all_finite,
     check_array,
     check_consistent_length,
     validate_data,
 )
 
 from localegop._data.rows import DistinctRows, merge_rows
+from localegop._data.sums import check_range
 
 Array = NDArray[np.float64]
 
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
+# Weights are squared, added up and divided by each other.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+PRINTED_ARRAY = re.compile(r"\s*(\[|array=|[-+\d.]|$)")  # lines of an array in an error message
 
 
 def read_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array, Array]:
     """Features, labels and weights as arrays of finite numbers."""
-    X, y = validate_data(
-        estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
-    )
-    X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-    return X, y, read_weights(sample_weight, X)
+    _require_labels(estimator, y)
+    with named_errors("X"):
+        features = np.asarray(validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2))
+    with named_errors("y"):
+        given = _check_y(y, multi_output=True, y_numeric=True, estimator=estimator)
+        labels = _as_columns(np.asarray(given, dtype=np.float64))
+        assert_all_finite(labels, input_name="y")  # objects and words are numbers only now
+    with named_errors("X and y"):
+        check_consistent_length(features, labels)
+    return features, labels, read_weights(sample_weight, features)
 
 
 def read_incomplete_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array, Array]:
     """Features, labels and weights as arrays; rows with missing values become zero, of weight 0."""
+    _require_labels(estimator, y)
     allowed = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-    features = np.array(validate_data(estimator, X, ensure_min_samples=2, **allowed))
-    labels = np.array(check_array(y, ensure_2d=False, input_name="y", **allowed))
-    check_consistent_length(features, labels)
+    with named_errors("X"):
+        features = np.array(validate_data(estimator, X, ensure_min_samples=2, **allowed))
+    with named_errors("y"):
+        labels = _as_columns(np.array(check_array(y, ensure_2d=False, input_name="y", **allowed)))
+    with named_errors("X and y"):
+        check_consistent_length(features, labels)
     weight = read_weights(sample_weight, features).copy()
     lacking = np.isnan(features).any(axis=1) | np.isnan(labels.reshape(len(labels), -1)).any(axis=1)
     if lacking.all():
@@ -51,10 +69,60 @@ def read_incomplete_rows(
     return features, labels, weight
 
 
+def read_queries(estimator: BaseEstimator, X: ArrayLike) -> Array:
+    """Features of queries as an array of finite numbers, as many as those of the fit."""
+    with named_errors("X"):
+        return np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False))
+
+
 def read_weights(sample_weight: ArrayLike | None, X: Array) -> Array:
     """Weights (n,) of the rows, one where none are given."""
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weights, dtype=np.float64)
+    with named_errors("sample_weight"):
+        if sample_weight is not None and np.iscomplexobj(sample_weight):
+            raise ValueError("Complex data not supported")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = np.asarray(weights, dtype=np.float64)
+    check_weight_range(weights)
+    return weights
+
+
+def check_weight_range(weights: Array) -> None:
+    """Refuse weights whose sums or products could not be represented."""
+    wrong = weights[(weights > 0.0) & ((weights < SMALLEST_WEIGHT) | (weights > LARGEST_WEIGHT))]
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be 0 or from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, but {len(wrong)} "
+            f"of {len(weights)} are not, such as {wrong[0]:g}: divide all weights by their mean, and set "
+            "to 0 those of rows that are to be left out"
+        )
+
+
+def _require_labels(estimator: BaseEstimator, y: ArrayLike | None) -> None:
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+
+
+def _as_columns(labels: Array) -> Array:
+    if labels.ndim not in (1, 2) or labels.size == 0:
+        raise ValueError(
+            f"there must be one label a row, or several in columns, got an array of shape {labels.shape}"
+        )
+    return labels
+
+
+@contextmanager
+def named_errors(argument: str) -> Iterator[None]:
+    """Let errors of scikit-learn's checks say which argument they are about, without its values."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # in sums that tell whether all is finite
+            yield
+    except (ValueError, TypeError) as error:
+        lines = [line for line in str(error).splitlines() if not PRINTED_ARRAY.match(line)]
+        text = "\n".join(lines)
+        if not re.search(rf"\b({argument.replace(' and ', '|')})\b", text):
+            text = f"{argument}: {text}"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(text) from error
 
 
 def distinct_rows_to_fit(X: Array, y: Array, weight: Array) -> DistinctRows:
@@ -65,6 +133,7 @@ def distinct_rows_to_fit(X: Array, y: Array, weight: Array) -> DistinctRows:
             f"{len(rows.sample_weight)} row of positive weight and without missing values is left, but at "
             "least 2 are needed"
         )
+    check_range(rows.features, rows.labels)
     return rows
 
 

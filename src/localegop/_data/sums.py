@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+LARGEST, SMALLEST = 1e152, 1e-152  # of features and labels, whose squares are needed
+LARGEST_RATIO = 1e140  # of standard deviations: slopes are ratios, and their squares are needed
 # Applies a function to the values (n, m) and weights (n,) of every part and returns what it gave.
 Reduce = Callable[[Callable[[Array, Array], Any]], list[Any]]
 
@@ -58,6 +60,33 @@ class Extent:
     def constant(self) -> NDArray[np.bool_]:
         """Which columns have one value only."""
         return np.asarray(self.low == self.high)
+
+
+def check_range(features: Extent, labels: Extent) -> None:
+    """Refuse features and labels whose squares, or those of slopes, could not be represented."""
+    spreads = []
+    for name, found in (("X", features), ("y", labels)):
+        largest = np.maximum(np.abs(found.low), np.abs(found.high))
+        _refuse(name, largest, largest > LARGEST, f"values as large as {{:g}}, beyond {LARGEST:g}")
+        spread = np.where(found.constant, np.nan, found.std)
+        _refuse(name, spread, spread < SMALLEST, f"a standard deviation of {{:g}}, below {SMALLEST:g}")
+        spreads.append(spread)
+    both = np.concatenate(spreads)
+    if np.nanmax(both, initial=0.0) / LARGEST_RATIO > np.nanmin(both, initial=np.inf):
+        raise ValueError(
+            f"the columns of X and y have standard deviations from {np.nanmin(both):g} to "
+            f"{np.nanmax(both):g}, so that squared slopes cannot be represented: give units in which they "
+            f"differ by less than {LARGEST_RATIO:g}"
+        )
+
+
+def _refuse(name: str, values: Array, wrong: NDArray[np.bool_], what: str) -> None:
+    if wrong.any():
+        column = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"column {column} of {name} has {what.format(values[column])}, whose squares cannot be "
+            f"represented: give {name} in other units, or leave out what is not meant"
+        )
 
 
 def measure_extent(values: Array, sample_weight: Array) -> Extent:

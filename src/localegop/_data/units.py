@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+FARTHEST = 1e150  # features that the recursion may see: farther ones would overflow in products
+MOST_SPREAD = 1e75  # of features in its units: squares of squares are needed
 ROUNDING = 1e-12  # residuals below this share of the labels' standard deviation are rounding
 
 
@@ -39,7 +41,19 @@ class Units:
 
     def features(self, X: Array) -> Array:
         """Features in the units of the recursion, row by row the same for any number of rows."""
-        return rotate(X - self.center, self.transform)
+        largest = np.abs(self.transform).max(axis=1, initial=0.0)
+        farthest = FARTHEST / np.maximum(largest, 1.0 / FARTHEST)
+        return rotate(np.clip(X - self.center, -farthest, farthest), self.transform)
+
+    def check_spread(self, std: Array) -> None:
+        """Refuse units in which features of these standard deviations (D,) are too large or too small."""
+        spread = float(np.max(np.abs(self.transform) * std[:, None], initial=0.0))
+        if spread > MOST_SPREAD or 0.0 < spread < 1.0 / MOST_SPREAD:
+            raise ValueError(
+                f"X has a standard deviation of {spread:g} in the units of initial_metric, which must be "
+                f"from {1.0 / MOST_SPREAD:g} to {MOST_SPREAD:g}: give X in other units or another "
+                "initial_metric, such as 'variance'"
+            )
 
     def rotated(self, axes: Array) -> Units:
         """Units whose features are these ones in other axes (D, r)."""

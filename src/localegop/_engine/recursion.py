@@ -58,6 +58,17 @@ class Strategy(Protocol):
         ...
 
 
+def _positive(found: Any, what: str, t: int) -> float:
+    """Return what a schedule gave for step t as a number."""
+    try:
+        number = float(found)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not (np.isfinite(number) and number > 0.0):
+        raise ValueError(f"schedule must return {what}, but step {t} has {found!r:.200}")
+    return number
+
+
 @dataclass(frozen=True)
 class MetricUpdate:
     """How the metric moves from step to step.
@@ -95,19 +106,14 @@ class MetricUpdate:
         return Widths.of_scale(self._scale(t, data.dimension), count)
 
     def _size(self, t: int, largest: float) -> float:
-        target = float(self.schedule.effective_size(t))
-        if not (np.isfinite(target) and target > 0.0):
-            raise ValueError(f"schedule must return positive effective sizes, but step {t} has {target}")
+        target = _positive(self.schedule.effective_size(t), "positive effective sizes", t)
         return min(target, largest)
 
     def _scale(self, t: int, dimension: int) -> float:
         """Factor that turns the shape of step t into its metric, for a bandwidth schedule."""
         if t == 0:
             return dimension / self.initial_scale
-        h = float(self.schedule(t))
-        if not (np.isfinite(h) and h > 0.0):
-            raise ValueError(f"schedule must return positive finite bandwidths, but step {t} has {h}")
-        return 1.0 / h
+        return 1.0 / _positive(self.schedule(t), "positive finite bandwidths", t)
 
     def next_shape(
         self, t: int, step: Step, previous_agop: Array | None, out: Array | None = None

@@ -52,7 +52,7 @@ class Settings:
     def n_steps(self) -> int:
         """Number of steps of the recursion."""
         if self.n_iter is not None:
-            return self.n_iter
+            return int(self.n_iter)
         return STEPS_BY_SIZE if self.by_size else STEPS_BY_BANDWIDTH
 
     @property

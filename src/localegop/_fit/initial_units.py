@@ -27,6 +27,7 @@ def find_initial_units(backend: Backend[D, F, M_co], settings: Settings) -> tupl
         if isinstance(name, str) and name == "identity" and not settings.by_size:
             transform = np.eye(rows.dimension)  # bandwidths have the units of the data
         units = Units(center, transform, rows.labels.mean, rows.labels.std)
+        units.check_spread(np.where(rows.features.constant, 0.0, rows.features.std))
         options.append((name, units, backend.in_units(units, settings)))
     if len(options) == 1:
         return options[0]
@@ -44,7 +45,7 @@ def feature_units(found: Extent, initial_metric: str | Array) -> tuple[Array, Ar
         if initial_metric == "identity":
             scale = np.where(constant, 0.0, std).max()
             return center, np.eye(dimension) / (scale if scale > 0.0 else 1.0)
-        return center, np.diag(np.where(constant, 0.0, 1.0 / std))
+        return center, np.diag(np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, std)))
     given = np.asarray(initial_metric, dtype=float)
     if given.shape not in ((dimension,), (dimension, dimension)) or not np.isfinite(given).all():
         raise ValueError(
