@@ -78,7 +78,7 @@ def read_queries(estimator: BaseEstimator, X: ArrayLike) -> Array:
 def read_weights(sample_weight: ArrayLike | None, X: Array) -> Array:
     """Weights (n,) of the rows, one where none are given."""
     with named_errors("sample_weight"):
-        if sample_weight is not None and np.iscomplexobj(sample_weight):
+        if sample_weight is not None and np.iscomplexobj(np.asarray(sample_weight)):
             raise ValueError("Complex data not supported")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     weights = np.asarray(weights, dtype=np.float64)
