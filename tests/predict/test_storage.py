@@ -263,10 +263,9 @@ def test_arrays_of_no_model_are_unknown(saved, tmp_path):
 
 
 def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
-    weight = np.where(np.arange(200) < 100, 1.0, 1e-200)
-    model = LocalEGOPRegressor(n_iter=0, ridge=0.1, degree=1).fit(X[TRAIN], Y[TRAIN], weight)
+    model = LocalEGOPRegressor("query", n_iter=20_000, ridge=0.1).fit(X[TRAIN], Y[TRAIN])
     with pytest.raises(
-        ValueError, match=r"beyond what a model file can hold .*'sample_weight'.*: fit it in"
+        ValueError, match=r"beyond what a model file can hold .*'n_iter' is 20000.*: fit it in"
     ):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
