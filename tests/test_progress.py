@@ -182,8 +182,8 @@ def test_the_bar_of_a_fit_rises_to_a_hundred(monkeypatch, capsys, show_all, case
     percentages, stages = shown(capsys.readouterr().err)
     assert len(percentages) > 3
     assert percentages == sorted(percentages) and percentages[-1] == 100
-    assert ("third attempt" in stages) == (case == "three attempts")
-    assert ("first attempt" in stages) == ("attempt" in case and case != "one attempt")
+    assert ("axes 3 of 3" in stages) == (case == "three attempts")
+    assert ("axes 1 of 3" in stages) == ("attempt" in case and case != "one attempt")
     assert {"units", "learning", "last fits", "noise"} - set(stages) <= {"learning"}
 
 

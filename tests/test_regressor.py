@@ -353,3 +353,21 @@ def test_interrupt_stops_within_a_second_and_leaves_the_estimator_usable(heed_ct
         model.fit(points, points[:, 0] ** 2)
     assert time.monotonic() - sent[0] < 5.0  # a second on an idle machine
     assert model.predict(QUERIES).tolist() == before.tolist()
+
+
+def test_kriging_has_no_degree():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="degree=2 is that of a polynomial"):
+        LocalEGOPRegressor(final="kriging", degree=2).fit(X, X[:, 0])
+
+
+def test_missing_values_are_refused_with_advice_and_repeated_names_are_named():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    hole = X.copy()
+    hole[3, 1] = np.nan
+    for given in ((hole, X[:, 0]), (X, hole[:, 1])):
+        with pytest.raises(ValueError, match=r"contains NaN.*missing='drop'"):
+            LocalEGOPRegressor().fit(*given)
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="'a' 2 times"):
+        LocalEGOPRegressor().fit(pd.DataFrame(X, columns=["a", "a"]), X[:, 0])

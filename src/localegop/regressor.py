@@ -536,6 +536,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "chosen at held-out points, which the query strategy does not have; take final='auto' or "
                 "'polynomial'"
             )
+        if self.final == "kriging" and self.degree != "auto":
+            raise ValueError(
+                f"degree={self.degree!r} is that of a polynomial, but final='kriging' is none: "
+                "take degree='auto' or final='polynomial'"
+            )
         return Settings(**(own | resolved))
 
     def _schedule(self) -> Any:

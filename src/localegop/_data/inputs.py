@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
 # Weights are squared, added up and divided by each other.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
-PRINTED_ARRAY = re.compile(r"\s*(\[|array=|[-+\d.]|$)")  # lines of an array in an error message
+PRINTED_ARRAY = re.compile(r"\s*(\[|array=|[-+]?[\d.]|$)")  # lines of an array in an error message
 
 
 def read_rows(
@@ -119,6 +119,8 @@ def named_errors(argument: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         lines = [line for line in str(error).splitlines() if not PRINTED_ARRAY.match(line)]
         text = "\n".join(lines)
+        if "contains NaN" in text:
+            text = f"{lines[0]} Fill missing values in, or let fit leave such rows out with missing='drop'."
         if not re.search(rf"\b({argument.replace(' and ', '|')})\b", text):
             text = f"{argument}: {text}"
         kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -67,7 +67,7 @@ def _find_best(search: Search[D, F, M_co], progress: Progress) -> Attempt[D]:
         best = attempt_in_initial_axes(search, progress)
         return best if np.isnan(best.error) else _with_baseline(best, _baseline(search))
     one, two, comparing, three = progress.stages(
-        ("first attempt", 6.0), ("second attempt", 8.0), ("isotropic fits", 1.0), ("third attempt", 5.0)
+        ("axes 1 of 3", 6.0), ("axes 2 of 3", 8.0), ("isotropic fits", 1.0), ("axes 3 of 3", 5.0)
     )
     first, slopes = attempt_from_pilot_slopes(search, one)
     best = _better(first, attempt_from_fitted_slopes(search, slopes, two))
