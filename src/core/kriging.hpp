@@ -132,13 +132,17 @@ class Kriging {
         }
     }
 
+    // Raises the ridge until the matrix is positive definite: far from the data the trend outweighs all else,
+    // and rounding in it the ridge.
     void factorize(double ridge) {
         const std::size_t stride = padded(count_);
+        double largest = 1.0;
+        for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, covariance_[k * stride + k]);
         system_.resize(count_ * stride);
-        for (double added = ridge;; added = std::max(added * 100.0, 1e-12)) {
+        for (double added = ridge;; added = std::max(added * 100.0, 1e-12 * largest)) {
             std::copy(covariance_.begin(), covariance_.end(), system_.begin());
             for (std::size_t k = 0; k < count_; ++k) system_[k * stride + k] += added / sample_weights_[k];
-            if (hot_.cholesky(system_.data(), count_) || added > 1e3) return;
+            if (hot_.cholesky(system_.data(), count_) || added > 1e3 * largest) return;
         }
     }
 
