@@ -29,15 +29,10 @@ from localegop._data.inputs import (
 )
 from localegop._engine.settings import Settings
 from localegop._fit.plan import fit_model
+from localegop._predict.file_rules import check_file
 from localegop._predict.model import Requested, interval_widths
-from localegop._predict.storage import (
-    check_file,
-    check_saved,
-    decode_parameters,
-    encode_parameters,
-    pack_model,
-    unpack_model,
-)
+from localegop._predict.parameters import decode_parameters, encode_parameters
+from localegop._predict.storage import check_saved, pack_model, unpack_model
 from localegop._predict.uncertainty import check_coverage
 from localegop._selection.isotropic_baseline import gain
 from localegop.results import LocalFits, Status, stack_outputs

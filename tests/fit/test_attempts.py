@@ -29,10 +29,12 @@ def test_first_attempt_is_short_where_points_are_many(n, steps, tested):
     assert steps_of_first_attempt(n, steps) == tested
 
 
+SETTLED = {"n_iter": 0, "degree": 1, "ridge": 0.1, "schedule": "power"}
+
+
 @pytest.mark.parametrize(
-    ("n", "parameters"), [(8, {}), (200, {"n_iter": 0, "degree": 1, "ridge": 0.1, "schedule": "power"})]
+    ("n", "parameters", "final"), [(8, {}, "auto"), (8, {}, "kriging"), (200, SETTLED, "auto")]
 )
-@pytest.mark.parametrize("final", ["auto", "kriging"])
 def test_nothing_is_held_out_where_there_is_nothing_to_choose(monkeypatch, n, parameters, final):
     monkeypatch.setattr(ProcessBackend, "learn_without", None)
     found = attempt_in_initial_axes(search(n, final=final, **parameters), SILENT)

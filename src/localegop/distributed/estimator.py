@@ -22,7 +22,7 @@ from localegop._data import archive
 from localegop._data.inputs import name_outputs
 from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
-from localegop._predict.storage import decode_parameters
+from localegop._predict.parameters import decode_parameters
 from localegop._predict.uncertainty import check_coverage
 from localegop.distributed import files, queries
 from localegop.distributed.backend import ClusterBackend, PartitionedModel

@@ -18,18 +18,16 @@ from localegop._data import archive
 from localegop._data.archive import require
 from localegop._data.schema import Entries, Fields, Number, Rule, Sequence, check_names
 from localegop._engine.settings import Settings
-from localegop._predict.storage import (
+from localegop._predict.file_rules import (
     COUNT,
     MODEL,
     MOST_ROWS,
     check_arrays,
     check_decisions,
     check_file,
-    pack_decisions,
     row_rules,
-    storable,
-    unpack_decisions,
 )
+from localegop._predict.storage import pack_decisions, storable, unpack_decisions
 from localegop.distributed.backend import LearnedField, PartitionedModel
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.partitions import PartitionedData, RowTransform

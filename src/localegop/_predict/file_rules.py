@@ -1,0 +1,251 @@
+"""Rules of what a model file may say: every entry of its header, and every array."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._data.archive import require
+from localegop._data.schema import (
+    LARGEST,
+    Entries,
+    Fields,
+    Flag,
+    Number,
+    Optional,
+    Rule,
+    Sequence,
+    Some,
+    Text,
+    check_names,
+    side,
+)
+from localegop._engine.settings import Settings
+
+Array = NDArray[np.float64]
+
+# Bounds that keep the squares of all that follows from a file finite, and the time of a query in seconds.
+FAR = 1e75  # coordinates, labels and slopes in the units of the recursion; queries are held within it too
+SMALL, LARGE = 1e-100, 1e100  # of what distances and ridges are multiplied with
+MOST_STEPS, MOST_SUBSAMPLES, MOST_LOCAL_FITS = 10_000, 100_000, 10_000_000
+MOST_ROWS = 2**48
+
+COUNT = Number(1, MOST_ROWS, whole=True)
+POSITIVE, SHARE = Number(SMALL, LARGE), Optional(Number(0.0))
+FILE = Fields(
+    {
+        "format": COUNT,
+        "localegop": Text(),
+        "parameters": Some(),
+        "n_samples": COUNT,
+        "n_features": COUNT,
+        "flat_output": Flag(),
+        "output_names": Sequence(Text()),
+        "feature_names": Optional(Sequence(Text())),
+        "models": Sequence(Some()),
+    }
+)
+FINAL_RULES: dict[str, dict[str, Rule]] = {
+    "polynomial": {
+        "kind": Text(),
+        "degree": Number(0, 2, whole=True),
+        "n_quadratic_directions": Number(0, MOST_ROWS, whole=True),
+        "ridge": Number(0.0, LARGE),
+    },
+    "kriging": {
+        "kind": Text(),
+        "length": Number(1e-6, 1e6),
+        "ridge": Number(1e-15, LARGE),
+        "trend": Flag(),
+        "rough": Flag(),
+    },
+}
+CHOICE = Fields(
+    {
+        "step": Number(0, MOST_STEPS, whole=True),
+        "size": Optional(Number(1e-3, MOST_ROWS)),
+        "error": SHARE,
+        "final": Some(),
+    }
+)
+MODEL: dict[str, Rule] = {
+    "choice": CHOICE,
+    "isotropic_error": SHARE,
+    "initial_metric": Optional(Text(("identity", "variance"))),
+    "covariance_cap": Optional(POSITIVE),
+    "max_neighbors": Optional(Number(2, MOST_ROWS, whole=True)),
+    "radius": Optional(POSITIVE),
+    "cutoff": Number(1e-300, 0.01),
+}
+
+
+def check_file(header: Mapping[str, Any], arrays: Collection[str]) -> None:
+    """Raise a ValueError unless all is well with what concerns all models of a file.
+
+    ``arrays`` are the names of its arrays, each of which must belong to one of its models.
+    """
+    FILE.check("header", header)
+    names, outputs = header["feature_names"], len(header["output_names"])
+    fit = names is None or len(names) == header["n_features"]
+    require(fit, "header.feature_names has another number than header.n_features")
+    require(not header["flat_output"] or outputs == 1, "header.flat_output is true for several outputs")
+    models = len(header["models"])
+    require(models in (1, outputs), f"header.models are {models}, neither one nor as many as outputs")
+    known = tuple(f"{k}_" for k in range(models))
+    check_names("array", arrays, [name for name in arrays if name.startswith(known)])
+
+
+def check_model(
+    header: Any, arrays: Mapping[str, Array], prefix: str, settings: Settings, n_given: int
+) -> None:
+    """Raise a ValueError unless the header and the arrays of one model are as they should be.
+
+    Parameters
+    ----------
+    header : object
+        What the file says.
+    arrays : mapping of str to ndarray
+        All arrays of the file.
+    prefix : str
+        Beginning of the names of this model's arrays.
+    settings : Settings
+    n_given : int
+        Rows that the model was fitted to.
+    """
+    steps = Optional(Number(0, MOST_STEPS, whole=True))
+    Fields(MODEL | {"steps": steps}).check("model", header)
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    rules = check_decisions(header, own, settings)
+    found, n = header["steps"], side(own, "rows", 0)
+    field = settings.strategy == "field"
+    require((found is None) != field, f"model.steps is {found} with strategy={settings.strategy!r}")
+    require(not field or header["choice"]["step"] <= found, "model.choice.step is more than model.steps")
+    outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
+    rules |= row_rules(n, outputs, r, found) | {
+        "position": Entries((n_given,), -1, n - 1, whole=True),
+        "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
+    }
+    if field or "scores" in own:
+        m = side(own, "scores", 0)
+        rules["scores"] = Entries((m, outputs), 0.0, rising=True)
+        rules["weight_below"] = Entries((m, outputs), 1.0 / LARGEST, rising=True)
+    check_arrays(own, rules)
+    check_products(own)
+
+
+def check_decisions(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], settings: Settings
+) -> dict[str, Entries]:
+    """Check what a header says of a fit's decisions; return the rules of the arrays that go with it."""
+    choice, named = header["choice"], header["initial_metric"]
+    features, r, outputs = (
+        side(arrays, *of) for of in (("center", 0), ("transform", 1), ("label_scale", 0))
+    )
+    require(r <= features, f"array 'transform' has {r} columns, but there are {features} features")
+    _check_final(choice, r, settings)
+    _check_lengths(header, settings)
+    _check_work(choice["step"], settings)
+    rules = {
+        "center": Entries((features,)),
+        "transform": Entries((features, r), -LARGE, LARGE),
+        "label_mean": Entries((outputs,)),
+        "label_scale": Entries((outputs,), 1.0 / LARGEST),
+        "feature_scale": Entries((features,), 0.0),
+    }
+    if named is None:
+        vector = "initial_metric" in arrays and arrays["initial_metric"].ndim == 1
+        rules["initial_metric"] = Entries((features,) if vector else (features, features), -1e200, 1e200)
+    given = settings.initial_metric
+    if not isinstance(given, str):
+        shape = np.shape(given)
+        fits = shape in ((features,), (features, features))
+        require(fits, f"parameter 'initial_metric' has shape {shape}, but there are {features} features")
+    return rules
+
+
+def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) -> None:
+    """Check the final fit that a header names."""
+    final = choice["final"]
+    kind, by_field = final.get("kind"), settings.strategy == "field"
+    Text(tuple(FINAL_RULES) if by_field else ("polynomial",)).check("model.choice.final.kind", kind)
+    Fields(FINAL_RULES[kind]).check("model.choice.final", final)
+    if kind == "kriging":
+        require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
+        return
+    directions = final["n_quadratic_directions"]
+    fit = (directions > 0) == (final["degree"] == 2) and directions <= dimension
+    require(
+        fit,
+        f"model.choice.final has n_quadratic_directions={directions} with degree={final['degree']} in "
+        f"{dimension} dimensions",
+    )
+
+
+def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
+    """Check that a header has the limits which the parameters ask for, and no others."""
+    for name, given in (
+        ("covariance_cap", settings.covariance_cap),
+        ("radius", settings.exclusion_radius),
+    ):
+        agree = (header[name] is None) == (given is None)
+        require(agree, f"model.{name} is {header[name]}, which does not fit to the parameters")
+    limit, most = header["max_neighbors"], settings.max_neighbors
+    agree = limit is None or (most is not None and limit <= most)
+    require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter max_neighbors={most}")
+
+
+def _check_work(step: int, settings: Settings) -> None:
+    """Check that a number of steps can be taken: in bounded time, and within what the schedule says."""
+    require(
+        step <= settings.n_steps, f"model.choice.step is {step}, but there are {settings.n_steps} steps"
+    )
+    if settings.strategy == "query":
+        work = max(step, 1) * settings.n_subsamples
+        require(
+            work <= MOST_LOCAL_FITS, f"a query would take {work} local fits, more than {MOST_LOCAL_FITS}"
+        )
+    if settings.schedule == "effective_size":
+        return
+    widths = settings.schedule.effective_size if settings.by_size else settings.schedule
+    for t in range(step + 1):
+        POSITIVE.check(f"what the schedule gives at step {t}", float(widths(t)))
+
+
+def row_rules(m: int, outputs: int, dimension: int, steps: int | None) -> dict[str, Entries]:
+    """Rules of what there is for each of m rows; ``steps`` is None with the query strategy."""
+    values, slopes = (m, outputs), (m, outputs, dimension)
+    rules = {
+        "rows": Entries((m, dimension), -FAR, FAR),
+        "labels": Entries(values, -FAR, FAR),
+        "sample_weight": Entries((m,), SMALL, LARGE),
+    }
+    if steps is None:
+        return rules
+    rules |= {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
+    rules |= {f"errors_{t}": Entries((m, 1), 0.0) for t in range(steps)}
+    return rules | {
+        "loo_residuals": Entries(values, -FAR, FAR),
+        "loo_noise": Entries(values, 0.0),
+        "loo_gradients": Entries(slopes, -FAR, FAR),
+    }
+
+
+def check_arrays(arrays: Mapping[str, Array], rules: Mapping[str, Entries]) -> None:
+    """Raise a ValueError unless there are just the arrays that have rules, and all keep them."""
+    check_names("array", arrays, rules)
+    for name, rule in rules.items():
+        rule.check(name, arrays[name])
+
+
+def check_products(arrays: Mapping[str, Array]) -> None:
+    """Raise a ValueError if numbers that are fine alone give slopes whose squares are not finite."""
+    slopes = arrays.get("loo_gradients")
+    if slopes is not None:
+        per_unit = np.abs(arrays["transform"] * arrays["feature_scale"][:, None]).max()
+        largest = float(per_unit) * float(np.abs(slopes).max())
+        require(
+            largest <= LARGEST / len(slopes), "array 'loo_gradients' has slopes too large to be squared"
+        )
