@@ -23,6 +23,11 @@ QUERY_CUTOFF = 1e-12
 TOLERANCE = 1e-12  # share of a metric's trace that its factor may leave out
 
 
+def half_of(max_visible: int) -> float:
+    """Largest effective size that is asked of a neighborhood, where a center can look at so many points."""
+    return max(0.5 * max_visible, 1.0)
+
+
 class TrainingData(Protocol):
     """Training points as a fit sees them, be they in this process or on a cluster."""
 
@@ -152,7 +157,7 @@ class LocalData:
     @property
     def largest_size(self) -> float:
         """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
-        return max(0.5 * self.max_visible, 1.0)
+        return half_of(self.max_visible)
 
     def with_threads(self, threads: int) -> LocalData:
         """Return the same data, worked on by so many threads."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localegop._data.units import rotate
 from localegop._engine.centers import Centers
-from localegop._engine.local_data import LocalData
+from localegop._engine.local_data import LocalData, half_of
 from localegop._engine.neighbor_lists import NeighborLists
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class FoldResult(Generic[F]):
     @property
     def largest_size(self) -> float:
         """Largest effective size that is asked of a neighborhood."""
-        return max(0.5 * self.max_visible, 1.0)
+        return half_of(self.max_visible)
 
 
 def hold_out(

@@ -16,7 +16,7 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from localegop._data.units import Units, rotate
-from localegop._engine.local_data import LocalData
+from localegop._engine.local_data import LocalData, half_of
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.halo import CELL, HaloRegion, halo_region, halo_rows, neighbors_needed
 from localegop.distributed.shuffling import shuffle
@@ -99,7 +99,7 @@ class PartitionedData:
     @property
     def largest_size(self) -> float:
         """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
-        return max(0.5 * self.max_visible, 1.0)
+        return half_of(self.max_visible)
 
     def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
         """Hold some points out."""
