@@ -75,14 +75,14 @@ class Widths:
         """Give one scale to all of so many centers, or one to each."""
         return cls(scales=np.array(np.broadcast_to(scale, (count,)), dtype=float)[:, None])
 
-    def __getitem__(self, part: slice) -> Widths:
+    def __getitem__(self, part: slice | NDArray[np.intp]) -> Widths:
         return Widths(
             None if self.sizes is None else self.sizes[part],
             None if self.scales is None else self.scales[part],
         )
 
-    def widen(self, factor: float, largest: float) -> Widths:
-        """Multiply effective sizes, up to the largest; scales stay as they are."""
+    def widen(self, factor: float, largest: float, smallest: float = 0.0) -> Widths:
+        """Multiply effective sizes, within bounds; scales stay as they are."""
         if self.sizes is None:
             return self
-        return Widths(sizes=np.minimum(factor * self.sizes, largest))
+        return Widths(sizes=np.minimum(np.maximum(factor * self.sizes, smallest), largest))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.centers import Centers, Widths
-from localegop._engine.local_data import LocalData
+from localegop._engine.local_data import KrigingBatch, LocalData
 
 Array = NDArray[np.float64]
 
@@ -67,9 +68,6 @@ class FinalFit(Protocol):
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """Variance factor (q,) of a polynomial fit in the same neighborhoods, large away from the data."""
 
-    def within(self, dimension: int) -> FinalFit:
-        """Return the same kind of fit where there are only so many dimensions."""
-
 
 @dataclass(frozen=True)
 class Polynomial:
@@ -119,10 +117,6 @@ class Polynomial:
         """See :class:`FinalFit`."""
         return fits.variance_factor
 
-    def within(self, dimension: int) -> Polynomial:
-        """See :class:`FinalFit`."""
-        return replace(self, n_quadratic_directions=min(self.n_quadratic_directions, dimension))
-
 
 @dataclass(frozen=True)
 class Kriging:
@@ -152,6 +146,11 @@ class Kriging:
         """Degree of the trend."""
         return int(self.trend)
 
+    @property
+    def order(self) -> tuple[bool, bool, float, float]:
+        """Order in which those that share covariances follow each other."""
+        return self.trend, self.rough, self.length, self.ridge
+
     def fit(
         self,
         data: LocalData,
@@ -163,19 +162,7 @@ class Kriging:
         variances: bool = False,
     ) -> FitsAtCenters:
         """See :class:`FinalFit`; widths must be one effective size for all centers."""
-        assert widths.sizes is not None
-        batch = data.krige(
-            centers,
-            shapes,
-            size=float(widths.sizes[0, 0]) if len(centers) else 1.0,
-            most=MAX_KRIGING_POINTS,
-            lengths=(self.length,),
-            ridges=(self.ridge,),
-            trends=(self.trend,),
-            rough=(self.rough,),
-            gradients=gradients,
-            variances=variances,
-        )
+        batch = krige_all((self,), data, centers, shapes, widths, gradients=gradients, variances=variances)
         single = (found[:, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
         return FitsAtCenters(batch.scale, batch.effective_size, *single)
 
@@ -192,6 +179,28 @@ class Kriging:
         factors: Array = linear.variance_factor[:, 0, 0, 0]
         return factors
 
-    def within(self, dimension: int) -> Kriging:
-        """See :class:`FinalFit`."""
-        return self
+
+def krige_all(
+    processes: Sequence[Kriging],
+    data: LocalData,
+    centers: Centers,
+    shapes: Array,
+    widths: Widths,
+    *,
+    gradients: bool = False,
+    variances: bool = False,
+) -> KrigingBatch:
+    """Fit several processes; widths must be one effective size for all centers."""
+    assert widths.sizes is not None
+    return data.krige(
+        centers,
+        shapes,
+        size=float(widths.sizes[0, 0]) if len(centers) else 1.0,
+        most=MAX_KRIGING_POINTS,
+        lengths=[one.length for one in processes],
+        ridges=[one.ridge for one in processes],
+        trends=[one.trend for one in processes],
+        rough=[one.rough for one in processes],
+        gradients=gradients,
+        variances=variances,
+    )

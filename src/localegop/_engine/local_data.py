@@ -167,7 +167,7 @@ class LocalData:
 
     def subset(self, rows: NDArray[np.intp], n_total: int | None = None) -> LocalData:
         """Take some of the points, with the same settings."""
-        return self._like(self.rows[rows], self.labels[rows], self.sample_weight[rows], n_total)
+        return self.like(self.rows[rows], self.labels[rows], self.sample_weight[rows], n_total)
 
     def without(self, held_out: NDArray[np.intp]) -> LocalData:
         """Take all points but some."""
@@ -175,21 +175,22 @@ class LocalData:
 
     def rotated(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
-        return self._like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total)
+        return self.like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total)
 
     def limited(self, most: int) -> LocalData:
         """Take the same points, with centers that look at no more than so many."""
         limit = min(most, self.max_visible)
-        return self._like(self.rows, self.labels, self.sample_weight, self.n_total, limit)
+        return self.like(self.rows, self.labels, self.sample_weight, self.n_total, limit)
 
-    def _like(
+    def like(
         self,
         rows: Array,
         labels: Array,
         sample_weight: Array,
-        n_total: int | None,
+        n_total: int | None = None,
         limit: int | None = None,
     ) -> LocalData:
+        """Make data of other points, with the same settings."""
         return LocalData(
             np.ascontiguousarray(rows),
             np.ascontiguousarray(labels),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.choice import Choice
 from localegop._engine.gradient_field import GradientField
+from localegop._engine.query_sampling import QuerySampler
 from localegop._engine.recursion import Recursion, Step, isotropic_shapes
 
 Array = NDArray[np.float64]
@@ -45,18 +46,18 @@ class Place:
 
 def follow_field(field: GradientField, centers: Centers, choice: Choice, *, keep: bool) -> Place:
     """Field strategy: shapes and widths of the final fit that was chosen."""
-    recursion = field.follow(centers)
+    recursion = field.follow(centers.rows)
     steps: list[Step] = []
     for _ in range(choice.step):
         step = recursion.advance()
         if keep:
             steps.append(step)
     count = len(centers)
-    widths = field.update.widths(choice.step, count, field.data, choice.sizes)
+    widths = field.update.widths(choice.step, count, field, choice.sizes)
     return Place(centers, recursion.shape, widths, np.full(count, choice.step), None, None, steps)
 
 
-def search_steps(recursion: Recursion, centers: Centers, n_steps: int, *, keep: bool) -> Place:
+def search_steps(recursion: Recursion[QuerySampler], centers: Centers, n_steps: int, *, keep: bool) -> Place:
     """Query strategy: shapes of the steps with the smallest leave-one-out errors (Alg. 1, lines 14-17)."""
     count, dimension = recursion.shape.shape[:2]
     best, chosen = np.full(count, np.inf), np.zeros(count, dtype=np.int64)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.centers import Widths
-from localegop._engine.local_data import LocalData, TrainingData
 from localegop._engine.metric import cap_covariance, isotropic_shape, momentum_average, unit_trace
 from localegop.schedules import EffectiveSizeSchedule
 
@@ -44,6 +43,18 @@ class Step:
     effective_size: Array
     agop: Array
     loo_error: Array | None = None
+
+
+class Sized(Protocol):
+    """What the widths of neighborhoods depend on."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+
+    @property
+    def largest_size(self) -> float:
+        """Largest effective size that is asked of a neighborhood."""
 
 
 class Strategy(Protocol):
@@ -95,9 +106,7 @@ class MetricUpdate:
         """Whether the schedule speaks of effective sizes rather than of bandwidths."""
         return isinstance(self.schedule, EffectiveSizeSchedule)
 
-    def widths(
-        self, t: int, count: int, data: TrainingData, sizes: Sequence[float] | None = None
-    ) -> Widths:
+    def widths(self, t: int, count: int, data: Sized, sizes: Sequence[float] | None = None) -> Widths:
         """Widths of step t for so many centers: these effective sizes, or what the schedule says."""
         if sizes is not None:
             return Widths.of_sizes(sizes, count)
@@ -157,19 +166,22 @@ class Stage:
         return self.shape.nbytes * (1 if self.previous_agop is None else 2)
 
 
-class Recursion:
+S = TypeVar("S", bound=Strategy)
+
+
+class Recursion(Generic[S]):
     """The loop for a batch of centers; ``shape`` is that of step ``t``, which :meth:`advance` takes.
 
     Parameters
     ----------
     strategy : Strategy
     update : MetricUpdate
-    data : LocalData
+    data : Sized
     stage : Stage
         Where to go on; :meth:`Stage.first` for the beginning.
     """
 
-    def __init__(self, strategy: Strategy, update: MetricUpdate, data: LocalData, stage: Stage) -> None:
+    def __init__(self, strategy: S, update: MetricUpdate, data: Sized, stage: Stage) -> None:
         self.strategy, self.update, self.data, self.stage = strategy, update, data, stage
 
     @property

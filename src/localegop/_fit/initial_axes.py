@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from localegop._data.sums import Extent
 from localegop._engine.metric import spectrum
-from localegop._fit.backend import Backend, D, F, M_co
+from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.pilot_fits import run_pilot
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-5  # share of the squared slopes below which a direction is left
 KEPT_SCALE = 0.05  # shortest axis as a share of the longest: what looks flat at first may not be
 
 
-def find_first_axes(backend: Backend[D, F, M_co], data: D, ridges: tuple[float, ...]) -> Array:
+def find_first_axes(backend: Backend[D, M_co], data: D, ridges: tuple[float, ...]) -> Array:
     """Axes (D, D) from rounds of pilot fits; as they are if slopes do not help."""
     axes = best = np.eye(data.dimension)
     rotated, error = data, np.inf

@@ -11,13 +11,13 @@ from localegop._data.sums import Extent
 from localegop._data.units import Units
 from localegop._engine.metric import factor
 from localegop._engine.settings import Settings
-from localegop._fit.backend import Backend, D, F, M_co
-from localegop._fit.pilot_fits import run_pilot, with_fewer_neighbors
+from localegop._fit.backend import Backend, D, M_co
+from localegop._fit.pilot_fits import run_pilot
 
 Array = NDArray[np.float64]
 
 
-def find_initial_units(backend: Backend[D, F, M_co], settings: Settings) -> tuple[str | Array, Units, D]:
+def find_initial_units(backend: Backend[D, M_co], settings: Settings) -> tuple[str | Array, Units, D]:
     """Units and data for the initial metric; "auto" takes that of the better pilot fits."""
     rows, given = backend.rows, settings.initial_metric
     names: list[Any] = ["variance", "identity"] if settings.metric_is_free else [given]
@@ -33,7 +33,7 @@ def find_initial_units(backend: Backend[D, F, M_co], settings: Settings) -> tupl
         return options[0]
     return min(
         options,
-        key=lambda option: run_pilot(backend, with_fewer_neighbors(option[2]), settings.ridges).error,
+        key=lambda option: run_pilot(backend, option[2], settings.ridges).error,
     )
 
 

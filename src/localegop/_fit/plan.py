@@ -1,4 +1,4 @@
-"""The plan of a fit: units, attempts in several axes, and the best of them learned from all points."""
+"""The plan of a fit: units, trials in several axes, and the best of them learned from all points."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from numpy.typing import NDArray
 from localegop._data.rows import DistinctRows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
+from localegop._engine.gradient_field import learn_field
 from localegop._engine.settings import Settings
-from localegop._fit.attempts import (
-    Attempt,
-    Search,
-    attempt_from_fitted_slopes,
-    attempt_from_pilot_slopes,
-    attempt_in_initial_axes,
-)
-from localegop._fit.backend import Backend, D, F, M_co
+from localegop._fit.backend import Backend, D, M_co
+from localegop._fit.initial_axes import axes_from, find_first_axes
 from localegop._fit.initial_units import find_initial_units
+from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
+from localegop._fit.trials import Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._progress import Progress, ProgressBar
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
-from localegop._selection.isotropic_baseline import isotropic_error, isotropic_grid
+from localegop._selection.isotropic_baseline import race_isotropic
+from localegop._selection.kriging import default_kriging
+from localegop._selection.race import Race
 from localegop._selection.search_grid import grid_for
 
 Array = NDArray[np.float64]
 
 DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
+FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: as many as a tenth of the points, within these bounds
 
 
 def fit_model(rows: DistinctRows, settings: Settings) -> Model:
@@ -42,68 +42,97 @@ def fit_model(rows: DistinctRows, settings: Settings) -> Model:
     )
 
 
-def fit_field(backend: Backend[D, F, M_co], settings: Settings) -> M_co:
-    """Fit by the field strategy: the best of several attempts, learned from all points."""
+def fit_field(backend: Backend[D, M_co], settings: Settings) -> M_co:
+    """Fit by the field strategy: the best of several trials, learned from all points."""
     with ProgressBar("fit", settings.verbose) as progress:
-        finding, trying, learning = progress.stages(("units", 1.0), ("attempts", 20.0), ("learning", 8.0))
+        finding, trying, learning = progress.stages(("units", 1.0), ("trials", 6.0), ("learning", 1.0))
         start = _start(backend, settings)
         finding.advance()
-        search = Search(backend, start, draw_folds(start.data.n, settings.seed))
-        best = _find_best(search, trying)
-        return backend.learn(best.data, best.decisions, learning)
+        return _learn(backend, _find_best(backend, start, trying), learning)
 
 
-def _start(backend: Backend[D, F, M_co], settings: Settings) -> Attempt[D]:
+def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
     """Find the units to start from; the choice is what is taken where there is nothing to choose by."""
     name, units, data = find_initial_units(backend, settings)
     choice = grid_for(settings, data).default()
+    if settings.final == "kriging":
+        choice = default_kriging(choice.step, data.largest_size)
     scale = backend.rows.features.std
-    return Attempt(Decisions(settings, units, settings.update(units), choice, name, scale), data)
+    return Start(Decisions(settings, units, settings.update(units), choice, name, scale), data)
 
 
-def _find_best(search: Search[D, F, M_co], progress: Progress) -> Attempt[D]:
-    """Take the best attempt: from slopes if axes are free, in the initial axes if slopes hardly help."""
-    if not _axes_are_free(search):
-        best = attempt_in_initial_axes(search, progress)
-        return best if np.isnan(best.error) else _with_baseline(best, _baseline(search))
-    one, two, comparing, three = progress.stages(
-        ("axes 1 of 3", 6.0), ("axes 2 of 3", 8.0), ("isotropic fits", 1.0), ("axes 3 of 3", 5.0)
-    )
-    first, slopes = attempt_from_pilot_slopes(search, one)
-    best = _better(first, attempt_from_fitted_slopes(search, slopes, two))
-    baseline = _baseline(search)
-    comparing.advance()
-    if baseline < DOUBTFUL * best.error:
-        best = _better(best, attempt_in_initial_axes(search, three))
-    return _with_baseline(best, baseline)
+def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -> Start[D]:
+    """Take the best of the trials: in axes from slopes if they are free, in the initial ones if in doubt."""
+    if grid_for(start.decisions.settings, start.data).settled or start.data.n < FEWEST_POINTS:
+        return start
+    search = Search(backend, start, draw_folds(start.data.n, start.decisions.settings.seed))
+    initial = Trial(search, start)
+    progress.expect(4)
+    trials = [initial]
+    baseline = race_isotropic(initial.holdout, start.data, search.settings.ridges)
+    if _axes_are_free(search):
+        axes = find_first_axes(backend, start.data, search.settings.ridges)
+        first = Trial(search, start.in_axes(axes))
+        second = Trial(search, start.in_axes(_axes_of(search, axes, first)))
+        progress.advance(2)
+        trials = [first, second]
+        if baseline.means.min() < DOUBTFUL * min(trial.race.means.min() for trial in trials):
+            trials.append(initial)
+    progress.advance()
+    best, choice = _settle(trials)
+    baseline.keep(1)
+    baseline.run_to(search.enough)
+    decisions = replace(best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]))
+    return replace(best.start, decisions=decisions)
 
 
-def _axes_are_free(search: Search[D, F, M_co]) -> bool:
+def _axes_of(search: Search[D, M_co], axes: Array, first: Trial[D, M_co]) -> Array:
+    """Axes from the slopes of good fits, without directions in which f varies nowhere."""
+    agop = np.einsum("ab,bc,dc->ad", axes, first.agop(), axes, optimize=False)
+    return axes_from(search.backend.extent(search.start.data), agop, leave_out=True)
+
+
+def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
+    """Finish the races of the trials that may be the best."""
+    errors = [trial.race.means.min() for trial in trials]
+    best = trials[int(np.argmin(errors))]
+    found = [
+        (trial, trial.settle()) for trial in trials if trial is best or _may_be_better(trial.race, best.race)
+    ]
+    return min(found, key=lambda one: one[1].error)
+
+
+def _may_be_better(race: Race, best: Race) -> bool:
+    """Whether a race may have a better end than the one that is ahead."""
+    points = min(race.points, best.points)
+    weight = race.weight[:points] / race.weight[:points].sum()
+    gap = race.errors[:points, np.argmin(race.means)] - best.errors[:points, np.argmin(best.means)]
+    mean = float(weight @ gap)
+    return mean < float(np.sqrt(weight @ (gap - mean) ** 2 / points))
+
+
+def _axes_are_free(search: Search[D, M_co]) -> bool:
     """Whether the axes may be learned from slopes."""
     settings, data = search.settings, search.start.data
     no_lengths = settings.exclusion_radius is None and settings.covariance_cap is None
-    enough = data.n >= FEWEST_POINTS and data.dimension > 1
     recursive = settings.by_size and settings.n_steps > 0
-    return settings.metric_is_free and no_lengths and enough and recursive
+    return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive
 
 
-def _better(one: Attempt[D], other: Attempt[D]) -> Attempt[D]:
-    return other if other.error < one.error else one
-
-
-def _baseline(search: Search[D, F, M_co]) -> float:
-    """Error of isotropic fits at the same held-out points."""
-    backend, start = search.backend, search.start
-    return isotropic_error(
-        start.data,
-        isotropic_grid(start.data, search.settings.ridges),
-        search.folds,
-        lambda grid, held_out: backend.isotropic_errors(start.data, start.decisions.update, grid, held_out),
+def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_co:
+    """Learn the field from all points, and see how the final fits do at its anchors."""
+    decisions, data = best.decisions, best.data
+    most = min(max(FEW_ANCHORS, data.n // 10), MOST_ANCHORS)
+    site = backend.own_site(data, anchor_points(decisions.settings, data.n, most))
+    field = learn_field(
+        site,
+        backend.as_data(site),
+        decisions.update,
+        decisions.settings.ridges,
+        decisions.choice.step,
+        progress,
     )
-
-
-def _with_baseline(attempt: Attempt[D], isotropic: float) -> Attempt[D]:
-    return replace(attempt, decisions=replace(attempt.decisions, isotropic_error=isotropic))
+    return backend.model(data, decisions, field, *leave_one_out_fits(site, field, decisions.choice))
 
 
 def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:

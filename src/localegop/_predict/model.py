@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localegop._engine.centers import Centers
 from localegop._engine.chunks import chunks
 from localegop._engine.final_fits import FitsAtCenters
-from localegop._engine.gradient_field import GradientField
+from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
@@ -81,19 +81,39 @@ class Model:
         """Label minus leave-one-out prediction (n, K) of every row as given; NaN at weight 0."""
         if self.loo is None:
             return None
-        residuals = self.loo.residuals * self.decisions.units.label_scale
+        residuals = self.distinct_residuals * self.decisions.units.label_scale
         return np.where(self.position[:, None] < 0, np.nan, residuals[self.position])
+
+    @cached_property
+    def distinct_residuals(self) -> Array:
+        """Residuals (n, K) of all distinct rows, each without its own label: those of the anchors are known."""
+        assert self.loo is not None and self.field is not None
+        field, choice, n = self.field, self.decisions.choice, self.data.n
+        if field.anchors.n == n:
+            return self.loo.residuals
+        number = np.full(n, -1)
+        number[spread_points(n, field.anchors.n)] = np.arange(field.anchors.n)
+        residuals = np.empty((n, self.data.outputs))
+        residuals[number >= 0] = self.loo.residuals
+        for rows in chunks(n, 64 * self.data.max_visible):
+            points = np.arange(rows.start, rows.stop)[number[rows] < 0]
+            place = follow_field(field, self.data.own_centers(points), choice, keep=False)
+            residuals[points] = self.data.labels[points] - self._final_fit(place, variances=False).value
+        return residuals
 
     @property
     def squared_slopes(self) -> Array:
         """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
         assert self.loo is not None
-        return self.decisions.squared_slopes(self.loo.gradients, self.data.sample_weight)
+        assert self.field is not None
+        return self.decisions.squared_slopes(self.loo.gradients, self.field.anchors.sample_weight)
 
     def with_threads(self, threads: int) -> Model:
         """Return the same model, worked on by so many threads."""
         data = self.data.with_threads(threads)
-        field = None if self.field is None else replace(self.field, data=data)
+        field = self.field
+        if field is not None:
+            field = replace(field, anchors=field.anchors.with_threads(threads))
         return replace(self, data=data, field=field)
 
     def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
@@ -153,7 +173,7 @@ class Model:
             return follow_field(self.field, centers, choice, keep=keep)
         return search_steps(self._sampling(centers), centers, choice.step, keep=keep)
 
-    def _sampling(self, centers: Centers) -> Recursion:
+    def _sampling(self, centers: Centers) -> Recursion[QuerySampler]:
         """Return the recursion of the query strategy."""
         decisions = self.decisions
         seeds = query_seeds(centers.rows, decisions.settings.seed)
@@ -176,7 +196,8 @@ class Model:
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
             agop = units.metrics(place.agop) * units.label_unit
             return Surroundings(noise, place.loo_error * units.label_unit, agop)
-        near = surroundings(self.data, place.centers, place.shape)
+        assert self.field is not None
+        near = surroundings(self.field, place.centers.rows, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
         squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
         error = near.means(squares, threads)[:, 0]

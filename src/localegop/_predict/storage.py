@@ -19,7 +19,7 @@ from localegop._data.archive import FORMAT
 from localegop._data.units import Units
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
-from localegop._engine.gradient_field import GradientField
+from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._predict.decisions import Decisions, LooDiagnostics
@@ -135,7 +135,10 @@ def _with_field(model: Model, steps: int, arrays: Mapping[str, Array]) -> Model:
     gradients = tuple(arrays[f"gradients_{t}"] for t in range(steps))
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
-    field = GradientField(model.data, model.decisions.update, gradients, errors)
+    data = model.data
+    points = spread_points(data.n, len(loo.noise))
+    anchors = data.subset(points)
+    field = GradientField(anchors, data.n, data.largest_size, model.decisions.update, gradients, errors)
     return replace(model, field=field, loo=loo)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.units import Units
+from localegop._engine.centers import Centers
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place
@@ -25,11 +26,13 @@ def trace_steps(
         return Trace(square, square, line, line, np.zeros((0, q, data.outputs)))
     errors, values, metrics, sizes = [], [], [], []
     for t, step in enumerate(place.steps):
-        batch = data.localize(centers, step.shape, step.widths, degree=1, ridges=(ridge,), keep=True)
+        batch = data.localize(centers, step.shape, step.widths, degree=1, ridges=(ridge,))
         error = step.loo_error
         if error is None:
             assert field is not None
-            error = batch.neighborhoods.means(field.loo_errors[t], data.threads)[:, 0]
+            own = Centers(centers.rows, field.anchors.neighbor_lists(centers.rows))
+            around = field.wide_neighborhoods(own, step.shape, step.widths)
+            error = around.means(field.loo_errors[t], data.threads)[:, 0]
         errors.append(error * label_unit)
         values.append(units.values(batch.value[:, 0, 0, 0]))
         metrics.append(units.metrics(batch.scale[:, :, None] * step.shape))

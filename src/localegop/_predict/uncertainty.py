@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from localegop._core import Neighborhoods
 from localegop._data.units import ROUNDING
 from localegop._engine.centers import Centers, Widths
-from localegop._engine.local_data import LocalData
+from localegop._engine.gradient_field import GradientField
 
 Array = NDArray[np.float64]
 
@@ -102,7 +102,11 @@ def check_coverage(coverage: ArrayLike) -> Array:
     return np.atleast_1d(levels)
 
 
-def surroundings(data: LocalData, centers: Centers, shapes: Array) -> Neighborhoods:
-    """Neighborhoods over which noise and gradients are averaged."""
-    widths = Widths.of_sizes((min(SURROUNDINGS_SIZE, data.largest_size),), len(centers))
-    return data.localize(centers, shapes, widths, keep=True).neighborhoods
+def surroundings(
+    field: GradientField, rows: Array, shapes: Array, own: NDArray[np.int64] | None = None
+) -> Neighborhoods:
+    """Neighborhoods of anchors over which noise and gradients are averaged; see :meth:`GradientField.follow`."""
+    anchors = field.anchors
+    widths = Widths.of_sizes((min(SURROUNDINGS_SIZE, anchors.largest_size),), len(rows))
+    centers = Centers(rows, anchors.neighbor_lists(rows), own)
+    return anchors.localize(centers, shapes, widths, keep=True).neighborhoods

@@ -1,139 +1,148 @@
-"""What fits do at the points held out, once fields without them are learned."""
+"""Squared errors of choices at points that were held out, by fields learned without them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._engine.centers import Centers
-from localegop._engine.chunks import chunks
+from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.gradient_field import GradientField
-from localegop._progress import SILENT, Progress
-from localegop._selection.folds import FoldResult
-from localegop._selection.search_grid import SearchGrid
+from localegop._engine.sites import Site
+from localegop._engine.work import FinalFits, KrigingFits, PolynomialFits
 
 Array = NDArray[np.float64]
-F = TypeVar("F")
 
-
-class Measure(Protocol):
-    """Something to measure of several fits at points held out."""
-
-    @property
-    def last_step(self) -> int:
-        """Steps of the recursion that the fits need."""
-
-    def __len__(self) -> int:
-        """Count the fits."""
-
-    def at(self, field: GradientField, centers: Centers, labels: Array) -> Array:
-        """Measure (point, fit) at centers with these labels, which the field does not know."""
-
-
-class Evaluator(Protocol[F]):
-    """Who can look at the points held out of a fold: one process, or a cluster."""
-
-    def evaluate_at_held_out(self, fold: FoldResult[F], measure: Measure, every: int) -> Array:
-        """Measure (point, fit) at every k-th point that was held out."""
+BLOCK = 512  # points whose shapes are kept at a time
 
 
 @dataclass(frozen=True)
-class Holdout(Generic[F]):
-    """The points held out of all folds, and who can look at them."""
+class LearnedFold:
+    """A field learned without some points, these points, and the anchors at which it was learned."""
 
-    evaluator: Evaluator[F]
-    folds: Sequence[FoldResult[F]]
+    field: GradientField
+    held_out: Site
+    anchors: Site
+
+
+class Holdout:
+    """The held-out points of all folds, one fold after the other, each learned when it is needed.
+
+    Parameters
+    ----------
+    learn : callable
+        Gives the fold of a number.
+    sizes : sequence of int
+        Numbers of points that the folds hold out.
+    """
+
+    def __init__(self, learn: Callable[[int], LearnedFold], sizes: Sequence[int]) -> None:
+        self._learn, self._learned = learn, dict[int, LearnedFold]()
+        self._ends = np.cumsum(sizes)
 
     @property
     def count(self) -> int:
         """Number of points held out, in all folds."""
-        return sum(len(fold.sample_weight) for fold in self.folds)
+        return int(self._ends[-1])
 
-    @property
-    def dimension(self) -> int:
-        """Largest number of features in the axes of a fold."""
-        return max(fold.dimension for fold in self.folds)
+    def fold(self, k: int) -> LearnedFold:
+        """Return a fold, learned now or before."""
+        if k not in self._learned:
+            self._learned[k] = self._learn(k)
+        return self._learned[k]
 
-    @property
-    def largest_size(self) -> float:
-        """Largest effective size that all folds have."""
-        return min(fold.largest_size for fold in self.folds)
+    def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
+        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``, and their weights."""
+        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
+        for fold, points in self._parts(start, stop):
+            site = fold.held_out.pick(points)
+            found.append(errors_at(fold.field, site, choices))
+            weight.append(site.sample_weight)
+        return np.concatenate(found), np.concatenate(weight)
 
-    def evaluate(self, measure: Measure, progress: Progress, every: int = 1) -> tuple[Array, Array]:
-        """Measure (point, fit) at every k-th point of all folds; the second are its weights (point,)."""
-        found = []
-        progress.expect(len(self.folds))
-        for fold in self.folds:
-            found.append(self.evaluator.evaluate_at_held_out(fold, measure, every))
-            progress.advance()
-        return np.concatenate(found), np.concatenate([fold.sample_weight[::every] for fold in self.folds])
+    def variances(self, choices: Sequence[Choice], stop: int) -> Array:
+        """Mean variance factors (choice,) of choices at the first held-out points."""
+        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
+        for fold, points in self._parts(0, stop):
+            site = fold.held_out.pick(points)
+            found.append(variances_at(fold.field, site, choices))
+            weight.append(site.sample_weight)
+        means: Array = np.concatenate(weight) @ np.concatenate(found) / np.concatenate(weight).sum()
+        return means
+
+    def _parts(self, start: int, stop: int) -> list[tuple[LearnedFold, NDArray[np.intp]]]:
+        """Blocks of points in a range, with their folds."""
+        parts = []
+        for k, end in enumerate(self._ends):
+            first = int(self._ends[k - 1]) if k else 0
+            here = np.arange(max(start, first), min(stop, end)) - first
+            parts += [(self.fold(k), here[at : at + BLOCK]) for at in range(0, len(here), BLOCK)]
+        return parts
 
 
-def evaluate_some(
-    field: GradientField, held_out: Centers, labels: Array, some: NDArray[np.intp], measure: Measure
+def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
+    """Squared errors (point, choice) at the centers of a site, averaged over outputs."""
+    errors = np.empty((len(site), len(choices)))
+    for kind, step, numbers, shapes in _by_step(field, site, choices):
+        some = [choices[k] for k in numbers]
+        values = (_polynomials if kind is Polynomial else _processes)(field, site, step, shapes, some)
+        errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
+    return errors
+
+
+def variances_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
+    """Variance factors (point, choice) at the centers of a site."""
+    factors = np.empty((len(site), len(choices)))
+    for _, step, numbers, shapes in _by_step(field, site, choices):
+        for k in numbers:
+            widths = field.update.widths(step, len(site), field, choices[k].sizes)
+            factors[:, k] = site.run(FinalFits(choices[k].final), shapes, widths)[-1]
+    return factors
+
+
+def _by_step(field, site, choices):
+    """Numbers of the choices of each kind and step, with the shapes of the neighborhoods then."""
+    groups = defaultdict(list)
+    for k, choice in enumerate(choices):
+        groups[choice.step, type(choice.final)].append(k)
+    last = max(choice.step for choice in choices)
+    for step, shapes in enumerate(field.shapes(site.rows, last)):
+        for kind in (Polynomial, Kriging):
+            if (step, kind) in groups:
+                yield kind, step, groups[step, kind], shapes
+
+
+def _polynomials(
+    field: GradientField, site: Site, step: int, shapes: Array, choices: Sequence[Choice]
 ) -> Array:
-    """Measure (point, fit) at some of the points held out."""
-    data, whole = field.data, held_out[: len(held_out)]
-    found = [np.zeros((0, len(measure)))]
-    for rows in chunks(len(some), 8 * data.dimension**2 + 12 * data.max_visible):
-        here = some[rows]
-        found.append(measure.at(field, whole.pick(here), labels[here]))
-    return np.concatenate(found)
+    """Values (point, choice, output) of polynomials after a step, all of which share their moments."""
+    finals = [choice.final for choice in choices]
+    sizes = sorted({choice.size for choice in choices if choice.size is not None}, reverse=True)
+    directions = sorted({one.n_quadratic_directions for one in finals})
+    ridges = sorted({one.ridge for one in finals})
+    work = PolynomialFits(tuple(ridges), max(one.degree for one in finals), tuple(directions))
+    widths = field.update.widths(step, len(site), field, sizes or None)
+    (found,) = site.run(work, shapes, widths)
+    at = [
+        (
+            sizes.index(choice.size) if sizes else 0,
+            directions.index(one.n_quadratic_directions),
+            ridges.index(one.ridge),
+        )
+        for choice, one in zip(choices, finals, strict=True)
+    ]
+    values: Array = found[:, *np.transpose(at)]
+    return values
 
 
-def grid_errors(
-    field: GradientField, centers: Centers, labels: Array, grid: SearchGrid, progress: Progress
-) -> Array:
-    """Squared errors (step, size, directions, ridge, point) of all fits of a grid at points held out."""
-    data, columns = field.data, [np.zeros((*grid.counts, 0))]
-    for rows in progress.over(
-        chunks(len(centers), 8 * data.dimension**2 + 12 * data.max_visible), len(centers)
-    ):
-        errors = [
-            np.mean((values - labels[rows, None, None, None]) ** 2, axis=-1)
-            for values in _values_by_step(field, centers[rows], grid)
-        ]
-        columns.append(np.moveaxis(np.array(errors), 1, -1))
-    return np.concatenate(columns, axis=-1)
-
-
-def _values_by_step(field: GradientField, centers: Centers, grid: SearchGrid) -> Iterator[Array]:
-    """Predictions (center, size, directions, ridge, output) at each step of the grid."""
-    data = field.data
-    for t, shapes in enumerate(field.shapes(centers, max(grid.steps))):
-        if t in grid.steps:
-            yield data.localize(
-                centers,
-                shapes,
-                field.update.widths(t, len(centers), data, grid.sizes),
-                degree=int(grid.linear),
-                quadratic_directions=[
-                    min(b, data.dimension)
-                    for b in grid.quadratic_directions  # a fold may have fewer axes
-                ],
-                ridges=grid.ridges,
-            ).value
-
-
-@dataclass(frozen=True)
-class GridErrors:
-    """Squared errors of all fits of a grid; see :class:`Measure`."""
-
-    grid: SearchGrid
-
-    def __len__(self) -> int:
-        """Count the fits."""
-        return int(np.prod(self.grid.counts))
-
-    @property
-    def last_step(self) -> int:
-        """Steps of the recursion that they need."""
-        return max(self.grid.steps)
-
-    def at(self, field: GradientField, centers: Centers, labels: Array) -> Array:
-        """Squared errors (point, fit)."""
-        return grid_errors(field, centers, labels, self.grid, SILENT).reshape(len(self), -1).T
+def _processes(field: GradientField, site: Site, step: int, shapes: Array, choices: Sequence[Choice]) -> Array:
+    """Values (point, choice, output) of kriging after a step: those that share covariances in a row."""
+    order = sorted(range(len(choices)), key=lambda k: choices[k].final.order)
+    widths = field.update.widths(step, len(site), field, choices[0].sizes)
+    work = KrigingFits(tuple(choices[k].final for k in order))
+    (found,) = site.run(work, shapes, widths)
+    return found[:, np.argsort(order)]

@@ -1,32 +1,25 @@
-"""The grid of polynomial fits, and the rule by which one of them is picked.
-
-The leave-one-out error of a training point is honest only at the first step: later its neighborhood has
-been shaped by gradients that knew its label, and under noise that flatters small neighborhoods. So the
-choice is made at points whose labels took no part at all: several folds where data are few, one where
-they are many. Among choices that the held-out points cannot tell apart, the one with the least variance
-is taken.
-"""
+"""The grid of polynomial fits: steps, sizes, numbers of quadratic directions and ridges to choose from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
 from localegop._engine.local_data import TrainingData
 from localegop._engine.settings import Settings
 
-Array = NDArray[np.float64]
-
 SIZES = tuple(15.0 * 2**k for k in range(7))  # 15 .. 960
 MOST_QUADRATIC_DIRECTIONS = 3
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
-STANDARD_ERRORS = 1.0
+FINER = 2.0**0.5  # factor between the sizes of the last look
+LARGE_RIDGES = (0.3, 1.0)  # which only the last look tries
+COARSE = 6  # steps at most in a first look
 
 
 @dataclass(frozen=True)
@@ -62,10 +55,6 @@ class SearchGrid:
         """Whether there is only one choice."""
         return max(self.counts) == 1
 
-    def at_steps(self, steps: Sequence[int]) -> SearchGrid:
-        """Grid with none but these steps."""
-        return replace(self, steps=tuple(t for t in self.steps if t in steps))
-
     def wide_enough(self, dimension: int) -> SearchGrid:
         """Grid without the sizes that are too small for linear fits in so many dimensions."""
         if self.sizes is None or not self.linear:
@@ -73,11 +62,61 @@ class SearchGrid:
         enough = tuple(size for size in self.sizes if size >= POINTS_PER_TERM * dimension)
         return replace(self, sizes=enough or (max(self.sizes),))  # then the ridge must do
 
-    def choice(self, at: tuple[int, ...], error: float) -> Choice:
-        """Return the choice at these places of the four lists."""
-        t, s, b, r = at
-        size = None if self.sizes is None else self.sizes[s]
-        return Choice(self.steps[t], size, self._polynomial(b, r), error)
+    def choices(self, dimension: int) -> list[Choice]:
+        """Return all choices that make sense: enough points for the terms, directions once there are any."""
+        enough = self.wide_enough(dimension)
+        found = []
+        for step, size, b, r in product(
+            self.steps,
+            (None,) if enough.sizes is None else enough.sizes,
+            range(len(self.quadratic_directions)),
+            range(len(self.ridges)),
+        ):
+            terms = (1 + self.quadratic_directions[b]) * dimension * self.linear
+            few = b > 0 and size is not None and size < POINTS_PER_TERM * terms
+            undirected = self.quadratic_directions[b] > 0 and step == 0 and max(self.steps) > 0
+            if not (few or undirected):
+                found.append(Choice(step, size, self._polynomial(b, r)))
+        return found
+
+    def coarse(self) -> SearchGrid:
+        """Grid for a first look: every other step, number of directions and ridge."""
+        steps = self.steps if len(self.steps) <= 2 else _thin(self.steps)
+        return replace(
+            self,
+            steps=steps,
+            quadratic_directions=_ends(self.quadratic_directions),
+            ridges=self.ridges[::-2][::-1],
+        )
+
+    def around(self, choice: Choice) -> SearchGrid:
+        """Grid of what lies around a choice from the coarse one."""
+        coarse = self.coarse().steps
+        at = coarse.index(choice.step)
+        low, high = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
+        between = tuple(t for t in self.steps if low < t < high or t == choice.step)
+        sizes = self.sizes
+        if sizes is not None and choice.size is not None:
+            sizes = tuple(size for size in sizes if 0.4 < size / choice.size < 2.5)
+        steps = _thin(between) if len(between) > COARSE else between
+        grid = self if max(steps) > 0 else self._directed(0)
+        return replace(grid, steps=steps, sizes=sizes)
+
+    def finer(self, choice: Choice, largest_size: float) -> SearchGrid:
+        """Grid for a last look, at the step of a choice: finer sizes and larger ridges."""
+        sizes, ridges = None, self.ridges
+        if choice.size is not None:
+            near = [choice.size * factor for factor in (FINER, 1.0, 1.0 / FINER)]
+            fitting = tuple(size for size in near if size <= largest_size)
+            sizes = fitting if len(self.sizes or ()) > 1 and fitting else (choice.size,)
+        if len(ridges) > 1:
+            ridges += LARGE_RIDGES
+        return replace(self._directed(choice.step), steps=(choice.step,), sizes=sizes, ridges=ridges)
+
+    def _directed(self, step: int) -> SearchGrid:
+        """Grid for a step: at the first one there are no leading directions yet."""
+        undirected = step == 0 and max(self.steps) > 0
+        return replace(self, quadratic_directions=self.quadratic_directions[: 1 if undirected else None])
 
     def default(self) -> Choice:
         """Return the choice where there is nothing to choose by."""
@@ -88,24 +127,6 @@ class SearchGrid:
         directions = self.quadratic_directions[b]
         degree = 2 if directions > 0 else int(self.linear)
         return Polynomial(degree, directions, self.ridges[r])
-
-    def allowed(self, dimension: int) -> NDArray[np.bool_]:
-        """Which choices make sense: enough points for the terms, directions only once there are any."""
-        sizes = np.full(1, np.inf) if self.sizes is None else np.array(self.sizes)
-        steps, directions = np.array(self.steps), np.array(self.quadratic_directions)
-        terms = (1 + directions) * dimension * self.linear
-        enough = sizes[:, None] >= POINTS_PER_TERM * terms
-        enough[:, 0] = np.isin(sizes, self.wide_enough(dimension).sizes or sizes)
-        directed = (steps[:, None] > 0) | (directions == 0) | (steps.max() == 0)
-        allowed = enough[None] & directed[:, None]
-        return np.repeat(allowed[..., None], len(self.ridges), axis=-1)
-
-    def variance_rank(self, at: tuple[int, ...], dimension: int) -> tuple[float, int, float]:
-        """Order choices by how much they vary with the noise, as far as terms and sizes tell."""
-        t, s, b, r = at
-        size = 1.0 if self.sizes is None else self.sizes[s]
-        terms = 1 + (1 + self.quadratic_directions[b]) * dimension
-        return (terms / size, self.steps[t], -self.ridges[r])
 
 
 def grid_for(settings: Settings, data: TrainingData) -> SearchGrid:
@@ -133,22 +154,12 @@ def quadratic_directions_for(dimension: int) -> tuple[int, ...]:
     return tuple(b for b in range(most + 1) if b == 0 or (1 + b) * dimension <= MOST_TERMS)
 
 
-def pick_choice(grid: SearchGrid, errors: Array, sample_weight: Array, dimension: int) -> Choice:
-    """Choice of least variance among those within a standard error of the best."""
-    means, close = close_to_best(errors, sample_weight, grid.allowed(dimension), STANDARD_ERRORS)
-    candidates = zip(*np.nonzero(close), strict=True)
-    best = min(candidates, key=lambda at: grid.variance_rank(at, dimension))
-    return grid.choice(best, float(means[best]))
+def _thin(steps: Sequence[int]) -> tuple[int, ...]:
+    """Take some steps, the first and the last among them."""
+    at = np.unique(np.linspace(0, len(steps) - 1, min(COARSE, 1 + len(steps) // 2)).round().astype(int))
+    return tuple(steps[k] for k in at)
 
 
-def close_to_best(
-    errors: Array, sample_weight: Array, allowed: NDArray[np.bool_], standard_errors: float
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Mean errors (step, size, directions, ridge), and which are hardly larger than the least allowed."""
-    weight = sample_weight / sample_weight.sum()
-    means: Array = errors @ weight
-    means[~allowed] = np.inf
-    best = np.unravel_index(np.argmin(means), means.shape)
-    gap = errors - errors[best]
-    std = np.sqrt(((gap - (gap @ weight)[..., None]) ** 2) @ weight / len(weight))
-    return means, np.isfinite(means) & (means - means[best] <= standard_errors * std)
+def _ends(directions: Sequence[int]) -> tuple[int, ...]:
+    """Take the first two numbers of directions and the last."""
+    return tuple(sorted({*directions[:2], directions[-1]}))

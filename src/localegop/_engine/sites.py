@@ -1,0 +1,96 @@
+"""Sites: centers with the training points that they may look at, and work done there.
+
+A fit is a recursion and decisions in one place, and work at centers that looks at the rows around them. A
+site is where such work is done: in one process here, in partitions of a cluster in
+:mod:`localegop.distributed`. What comes back is an array for each result, with one entry a center.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._engine.centers import Centers, Widths
+from localegop._engine.chunks import chunks
+from localegop._engine.local_data import LocalData, TrainingData
+
+Array = NDArray[np.float64]
+
+
+class Work(Protocol):
+    """Something to do around centers, in neighborhoods of given shapes and widths."""
+
+    def bytes_each(self, data: LocalData) -> float:
+        """How much memory a center needs."""
+
+    def __call__(
+        self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
+    ) -> tuple[Array, ...]:
+        """Do it, and return arrays with one entry a center."""
+
+
+class Site(Protocol):
+    """Centers and the training points around them."""
+
+    @property
+    def data(self) -> TrainingData:
+        """The training points, as a whole."""
+
+    @property
+    def rows(self) -> Array:
+        """Where the centers are (m, D), in the units of the recursion."""
+
+    @property
+    def labels(self) -> Array:
+        """Labels (m, K) of the centers."""
+
+    @property
+    def sample_weight(self) -> Array:
+        """Weights (m,) of the centers."""
+
+    def __len__(self) -> int:
+        """Count the centers."""
+
+    def pick(self, some: NDArray[np.intp]) -> Self:
+        """Take some of the centers."""
+
+    def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
+        """Do some work around all centers."""
+
+
+@dataclass(frozen=True)
+class LocalSite:
+    """A site in this process; see :class:`Site`."""
+
+    data: LocalData
+    centers: Centers
+    labels: Array
+    sample_weight: Array
+
+    @classmethod
+    def own(cls, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
+        """Return the site at some of the training points, each of which leaves itself out."""
+        return cls(data, data.own_centers(points), data.labels[points], data.sample_weight[points])
+
+    @property
+    def rows(self) -> Array:
+        """See :class:`Site`."""
+        return self.centers.rows
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    def pick(self, some: NDArray[np.intp]) -> LocalSite:
+        """See :class:`Site`."""
+        return LocalSite(self.data, self.centers.pick(some), self.labels[some], self.sample_weight[some])
+
+    def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
+        """See :class:`Site`."""
+        parts = [
+            work(self.data, self.centers[rows], shapes[rows], widths[rows])
+            for rows in chunks(len(self), work.bytes_each(self.data))
+        ]
+        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
