@@ -26,7 +26,8 @@ from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
 from localegop._selection.kriging import default_kriging
-from localegop._selection.race import Race, pick_choice
+from localegop._selection.final import Final
+from localegop._selection.race import Race
 from localegop._selection.search_grid import grid_for
 
 Array = NDArray[np.float64]
@@ -100,12 +101,10 @@ def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
     left = [trial for trial in trials if trial is best or _may_be_better(trial.race, best.race)]
     for trial in left:
         trial.finish()
-    races = [trial.race for trial in left]
-    k = pick_choice(races)
-    owner = [trial for trial in left for _ in trial.race.choices][k]
-    choice = [one for race in races for one in race.choices][k]
-    error = np.concatenate([race.means for race in races])[k]
-    return owner, replace(choice, error=float(error))
+    final = Final([trial.race for trial in left])
+    final.decide()
+    winner, choice = final.best
+    return left[winner], choice
 
 
 def _may_be_better(race: Race, best: Race) -> bool:

@@ -88,10 +88,11 @@ class Trial(Generic[D, M_co]):
         settings = self.search.settings
         race = Race(self.holdout, self._choices(self.grid.coarse()))
         race.run_to(FIRST_LOOK)
+        race.keep(len(race.choices) // 3)
+        race.run_to(SECOND_LOOK)
         best = race.best
         race.keep(12)
         race.join(self._choices(self.grid.around(best)))
-        race.run_to(SECOND_LOOK)
         race.keep(12)
         if settings.may_krige:
             processes = self._race_processes(sorted({0, race.best.step}))

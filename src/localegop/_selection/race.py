@@ -78,7 +78,10 @@ class Race:
 
     def keep(self, count: int) -> None:
         """Let only the best go on."""
-        numbers = np.sort(np.argsort(self.expected(), kind="stable")[:count])
+        self.keep_only(np.sort(np.argsort(self.expected(), kind="stable")[:count]))
+
+    def keep_only(self, numbers: NDArray[np.intp]) -> None:
+        """Let only the choices of these numbers go on."""
         self.choices = [self.choices[k] for k in numbers]
         self.errors = np.ascontiguousarray(self.errors[:, numbers])
         self.variances = self.variances[numbers]
@@ -88,25 +91,24 @@ class Race:
         self.variances = self.holdout.variances(self.choices, MANY_VARIANCES)
 
 
-def pick_choice(races: Sequence[Race]) -> int:
-    """Return the number of the best choice of several races at the same points."""
-    errors = np.concatenate([race.errors for race in races], axis=1)
-    variances = np.concatenate([race.variances for race in races])
-    return int(np.argmin(expected_errors(errors, races[0].weight, variances)))
-
-
 def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
     """Expected errors (choice,) beyond the noise, from errors (point, choice) and variance factors (choice,).
 
     A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all where
     it may be chance, and in full where it is certain.
     """
-    weight = sample_weight / sample_weight.sum()
-    means = weight @ errors
-    gap = errors - errors[:, [int(np.argmin(means))]]
-    seen = weight @ gap
-    doubt = np.sqrt(weight @ (gap - seen) ** 2 / len(weight))
+    seen, doubt = differences(errors, sample_weight)
     sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    means = sample_weight @ errors / sample_weight.sum()
     noise = float(np.min(means / (1.0 + variances)))  # at most
     found: Array = sure + noise * variances
     return found
+
+
+def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
+    """Mean differences (choice,) from the errors of one choice, the best if none is given, and their errors."""
+    weight = sample_weight / sample_weight.sum()
+    gap = errors - errors[:, [int(np.argmin(weight @ errors)) if best is None else best]]
+    seen = weight @ gap
+    doubt: Array = np.sqrt(weight @ (gap - seen) ** 2 / len(weight))
+    return seen, doubt
