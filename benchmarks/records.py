@@ -19,6 +19,7 @@ class Records:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.commit = described_commit()
+        self.commits_taken: set[str] = set()
         self.found: dict[str, dict] = {}
         if path and path.exists():
             self.found = _read(path)
@@ -28,6 +29,7 @@ class Records:
         if key not in self.found or "error" in self.found[key]:
             self.found[key] = measure() | {"commit": self.commit, "finished": now()}
             self._save()
+        self.commits_taken.add(self.found[key].get("commit", ""))
         return self.found[key]
 
     def tell_of_other_commits(self) -> None:
