@@ -24,7 +24,8 @@ from history import builds
 from records import Records
 
 WORKER = Path(__file__).parent / "history" / "worker.py"
-RATIOS = {"error": "error", "fit_seconds": "fit time", "predict_seconds_per_1000": "predict time"}
+ERROR, FIT, PREDICT = "mse_over_variance", "fit_seconds", "predict_seconds_per_1000"
+RATIOS = {ERROR: "error", FIT: "fit time", PREDICT: "predict time"}
 HEAD = (
     "| set | rows | error old | new | ratio | fit old | new | ratio "
     "| predict 1,000 old | new | ratio | choice of split 0 |\n" + "|---" * 12 + "|"
@@ -68,7 +69,7 @@ def compare(versions, name, rows, seed, threads):
         return {"error": "; ".join(failed)}
     for fit in fits.values():
         squares = (np.array(fit.pop("values")) - parts.truth) ** 2
-        fit["error"] = float(np.mean(squares)) / parts.variance
+        fit[ERROR] = float(np.mean(squares)) / parts.variance
     return {"dataset": name, "seed": seed, "rows": len(parts.y) + len(parts.truth), **fits}
 
 
@@ -85,8 +86,8 @@ def line(name, records):
         old, new = (np.mean([r[which][column] for r in records]) for which in ("old", "new"))
         return [f"{old:{style}}", f"{new:{style}}", f"{ratio(records, column):.3f}"]
 
-    shown = [name, f"{records[0]['rows']:,}", *columns("error", ".3e"), *columns("fit_seconds", ".3f")]
-    shown += columns("predict_seconds_per_1000", ".4f")
+    shown = [name, f"{records[0]['rows']:,}", *columns(ERROR, ".3e"), *columns(FIT, ".3f")]
+    shown += columns(PREDICT, ".4f")
     old, new = (_shorten(records[0][which]["choice"]) for which in ("old", "new"))
     return "| " + " | ".join([*shown, f"{old}, both" if old == new else f"{old} -> {new}"]) + " |"
 

@@ -40,7 +40,9 @@ def test_versions_are_compared_and_results_kept(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     (row,) = [text for text in printed.splitlines() if text.startswith("| diabetes | 80 |")]
     assert "| Choice(mean=1) -> Choice(mean=2) |" in row
-    old, new = ([each[which]["error"] for each in found["diabetes"]] for which in ("old", "new"))
+    old, new = (
+        [each[which]["mse_over_variance"] for each in found["diabetes"]] for which in ("old", "new")
+    )
     assert 2.0 * max(old) < min(new)  # twice the mean is far off
     assert "worst" in yardstick.closing(found) and "(diabetes)" in yardstick.closing(found)
     monkeypatch.setattr(yardstick, "compare", lambda *others: pytest.fail("measured again"))
