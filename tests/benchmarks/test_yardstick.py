@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 import records
 import yardstick
+from comparison.datasets import held_out_quarter
 from history import builds
 
 MADE_UP = '''
@@ -48,6 +50,15 @@ def test_versions_are_compared_and_results_kept(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(yardstick, "compare", lambda *others: pytest.fail("measured again"))
     assert yardstick.run(given, versions) == found
     assert capsys.readouterr().out == printed
+
+
+def test_predictions_are_compared_with_labels_before_noise(tmp_path):
+    versions = {"old": version(tmp_path, 1), "new": version(tmp_path, 2)}
+    record = yardstick.compare(versions, "helix_20_noise", 80, 0, 1)
+    parts = held_out_quarter("helix_20_noise", 80, 0)
+    for which, factor in (("old", 1), ("new", 2)):
+        error = np.mean((factor * parts.y.mean() - parts.truth) ** 2) / parts.variance
+        assert record[which]["mse_over_variance"] == pytest.approx(error, rel=1e-9)
 
 
 def test_a_version_that_fails_is_told_and_tried_again(tmp_path, capsys):
