@@ -57,7 +57,7 @@ def _start(backend: Backend[D, F, M_co], settings: Settings) -> Attempt[D]:
     """Find the units to start from; the choice is what is taken where there is nothing to choose by."""
     name, units, data = find_initial_units(backend, settings)
     choice = grid_for(settings, data).default()
-    scale = backend.rows.features.std
+    scale = units.feature_scale(backend.rows.features.std)
     return Attempt(Decisions(settings, units, settings.update(units), choice, name, scale), data)
 
 
@@ -115,6 +115,6 @@ def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
         ridge = settings.ridges[int(np.argmin(errors.min(axis=0)))]
     degree = 1 if settings.degree == "auto" else settings.degree
     choice = Choice(settings.n_steps, None, Polynomial(degree, int(degree == 2), ridge))
-    scale = backend.rows.features.std
+    scale = units.feature_scale(backend.rows.features.std)
     decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
     return Model(decisions, data, backend.rows.position, backend.rows.part)
