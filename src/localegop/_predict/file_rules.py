@@ -161,6 +161,7 @@ def check_decisions(
             "curve_middle": Entries((features,)),
             "curve_spread": Entries((features,), 0.0, LARGE),
             "curve_skew": Entries((features,), -MOST_SKEWED, MOST_SKEWED),
+            "curve_drawn_in": Entries((features,), 0.0, 1.0),
         }
         spread = arrays["curve_spread"]
         require(
