@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 SAMPLE = 2000  # rows that quantiles are taken of
 QUANTILE = 0.1  # this one, the median and the one at 0.9 tell spread and skew
 SKEWED = 0.3  # the least skew that is worth a curve
+CHANCE = 4.0  # over the root of the number of rows, the skew that normal data hardly exceed
 FAR = 6.0  # standard deviations: farther from the middle, normal data have no values
 MARGIN = 1e10  # by which spreads exceed the least that check_range allows
 
@@ -43,16 +44,17 @@ def _find_curve(values: Array, weight: Array) -> tuple[float, float, float]:
     z = float(-ndtri(QUANTILE))
     two_values = bool(((values == values.min()) | (values == values.max())).all())  # nothing to bend
     skew = 0.0 if two_values else _skew(middle - lower, upper - middle, z)
+    if abs(skew) < max(SKEWED, CHANCE / np.sqrt(len(values))):
+        skew = 0.0
     return middle, (upper - lower) / (2.0 * z if skew == 0.0 else 2.0 * np.sinh(skew * z) / skew), skew
 
 
 def _skew(below: float, above: float, z: float) -> float:
-    """Skew from the distances of two quantiles from the median; 0 where it is small."""
+    """Skew from the distances of two quantiles from the median."""
     least = np.exp(-MOST_SKEWED * z) * max(below, above)
     if least == 0.0:
         return 0.0
-    skew = float(np.log(max(above, least) / max(below, least)) / z)
-    return skew if abs(skew) >= SKEWED else 0.0
+    return float(np.log(max(above, least) / max(below, least)) / z)
 
 
 def _quantiles(values: Array, weight: Array, shares: tuple[float, ...]) -> Array:
