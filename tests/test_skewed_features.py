@@ -36,7 +36,7 @@ def test_features_without_skew_have_no_curves(clean):
     assert np.array_equal(same.predict(QUERIES[:9]), variance.predict(QUERIES[:9]))
 
 
-@pytest.mark.parametrize("value", [pytest.param(1e4, marks=pytest.mark.slow), 1e6, 1e8])
+@pytest.mark.parametrize("value", [1e6, *(pytest.param(v, marks=pytest.mark.slow) for v in (1e4, 1e8))])
 def test_one_value_far_out_hardly_hurts(clean, value):
     X = Z.copy()
     X[7, 0] = value
