@@ -35,7 +35,7 @@ from localegop._predict.parameters import decode_parameters, encode_parameters
 from localegop._predict.storage import check_saved, pack_model, unpack_model
 from localegop._predict.uncertainty import check_coverage
 from localegop._selection.isotropic_baseline import gain
-from localegop.results import LocalFits, Status, stack_outputs
+from localegop.results import ExtrapolationWarning, LocalFits, Status, stack_outputs
 from localegop.schedules import Geometric, PowerLaw
 
 Array = NDArray[np.float64]
@@ -288,7 +288,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (q, D)
         return_std : bool, default=False
             Whether to return the standard errors of the predictions too: how much they would vary with
-            other noise in the labels. How far labels lie from predictions: :meth:`predict_interval`.
+            other noise in the labels, and beyond the training rows how far f may have moved on the way.
+            How far labels lie from predictions: :meth:`predict_interval`.
 
         Returns
         -------
@@ -297,6 +298,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            Once a call, if queries lie beyond the training rows: how many, and which is the farthest
+            (:attr:`LocalFits.remoteness` tells it for each). Lazy answers do not warn.
         """
         if is_lazy(X):
             return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
@@ -338,6 +345,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     decisions,
                     np.stack([one.noise for one in group], axis=1),
                     group[0].variance_factor,
+                    np.stack([one.drift for one in group], axis=1),
                     factors,
                 )
                 for decisions, group, factors in zip(self._decisions, groups, multipliers, strict=True)
@@ -482,7 +490,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
         view = self._snapshot()
-        return view._presented(view._raw_fits(read_queries(view, X), requested))
+        parts = view._raw_fits(read_queries(view, X), requested)
+        if not requested.everything:  # where all is told, the status tells this too
+            remoteness = np.max([part.remoteness for part in parts], axis=0)
+            warning = ExtrapolationWarning.about(remoteness)
+            if warning is not None:
+                warnings.warn(warning, stacklevel=3)
+        return view._presented(parts)
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""

@@ -20,10 +20,11 @@ from localegop._fit.attempts import (
 )
 from localegop._fit.backend import Backend, D, F, M_co
 from localegop._fit.initial_units import find_initial_units
-from localegop._fit.pilot_fits import run_pilot
+from localegop._fit.pilot_fits import every_kth_point, run_pilot
 from localegop._fit.process import ProcessBackend
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
+from localegop._predict.support import reach_from, spacing
 from localegop._progress import Progress, ProgressBar
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.isotropic_baseline import isotropic_error, isotropic_grid
@@ -116,5 +117,6 @@ def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
     degree = 1 if settings.degree == "auto" else settings.degree
     choice = Choice(settings.n_steps, None, Polynomial(degree, int(degree == 2), ridge))
     scale = backend.rows.features.std
-    decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
+    reach = reach_from(spacing(data, every_kth_point(data.n)))
+    decisions = Decisions(settings, units, settings.update(units), choice, name, scale, reach=reach)
     return Model(decisions, data, backend.rows.position, backend.rows.part)

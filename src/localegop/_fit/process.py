@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,10 @@ from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.backend import PilotFits
 from localegop._fit.leave_one_out import gradients_in_field, leave_one_out_fits, noise_around
-from localegop._fit.pilot_fits import fit_pilot
+from localegop._fit.pilot_fits import every_kth_point, fit_pilot
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
+from localegop._predict.support import reach_from, spacing
 from localegop._predict.uncertainty import Calibration, expect_deviation
 from localegop._progress import Progress
 from localegop._selection.folds import FoldResult, hold_out, hold_out_in_axes
@@ -126,6 +127,7 @@ class ProcessBackend:
         calibration = Calibration.from_residuals(
             loo.residuals, expect_deviation(noise, factors), data.sample_weight
         )
+        decisions = replace(decisions, reach=reach_from(spacing(data, every_kth_point(data.n))))
         return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration)
 
     def _own_lists(self, data: LocalData) -> NeighborLists | None:

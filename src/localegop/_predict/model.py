@@ -18,6 +18,7 @@ from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
 from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
@@ -42,11 +43,15 @@ class Requested:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Noise (q, K), leave-one-out error (q,) and AGOP (q, D, D) around q queries, in the user's units."""
+    """Noise (q, K), leave-one-out error (q,) and AGOP (q, D, D) around q queries, in the user's units.
+
+    ``squared_slope`` (q, K) is the mean square of the gradients there, in the units of the recursion.
+    """
 
     noise: Array
     loo_error: Array
     agop: Array
+    squared_slope: Array
 
 
 @dataclass(frozen=True)
@@ -109,19 +114,24 @@ class Model:
         decisions, count = self.decisions, len(X)
         units, choice = decisions.units, decisions.choice
         full = requested.everything
-        place = self._place(self.data.centers(decisions.query_rows(X)), keep=requested.trace)
-        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full)
+        rows, support = self._look_at(X)
+        place = self._place(self._centers(rows, support), keep=requested.trace)
+        beyond = support.beyond
+        carried = self.field is not None and choice.degree > 0 and bool(beyond.any())
+        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full or carried)
+        value = support.carry_on(fit.value, fit.gradient) if carried else fit.value
         nothing = np.zeros((count, self.data.outputs, 0))
         found: dict[str, Any] = {
             name: nothing
-            for name in ("gradient", "metric", "agop", "loo_error", "noise", "variance_factor")
+            for name in ("gradient", "metric", "agop", "loo_error", "noise", "variance_factor", "drift")
         }
         status = np.full(count, int(Status.OK), dtype=np.int64)
         if requested.uncertainty or full:
-            around = self._surroundings(place, fit, agops=full)
+            around = self._surroundings(place, fit, agops=full, slopes=bool(beyond.any()))
             leverage = choice.final.leverage(self.data, place.centers, place.shape, fit)
             found |= {"noise": around.noise, "loo_error": around.loo_error}
             found["variance_factor"] = fit.variance_factor
+            found["drift"] = support.drift(around.squared_slope) * units.label_scale
             if around.agop.shape[1] > 0:
                 status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
             if full:
@@ -129,10 +139,12 @@ class Model:
                 found["gradient"] = units.gradients(fit.gradient)
                 found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
             status[leverage > 1.0] = Status.EXTRAPOLATED
-        status[self.data.isolated(place.centers.rows)] = Status.FEW_NEIGHBORS
+        status[beyond] = Status.EXTRAPOLATED
+        status[self.data.isolated(rows)] = Status.FEW_NEIGHBORS
         return LocalFits(
             query=X,
-            value=units.values(fit.value),
+            value=units.values(value),
+            remoteness=support.remoteness,
             effective_size=fit.effective_size,
             step=place.step,
             status=status,
@@ -145,6 +157,16 @@ class Model:
             _neighbors_at=self.neighbors_at,
             **found,
         )
+
+    def _look_at(self, X: Array) -> tuple[Array, Support]:
+        """Take queries into the units of the recursion, and see which of them lie beyond the data."""
+        rows = self.decisions.query_rows(X)
+        return rows, find_support(self.data, rows, self.decisions.reach)
+
+    def _centers(self, rows: Array, support: Support) -> Centers:
+        """Where to fit for queries; the query strategy is Algorithm 1 wherever they are."""
+        centers = self.data.centers(rows)
+        return centers if self.field is None else replace(centers, rows=support.rows)
 
     def _place(self, centers: Centers, *, keep: bool = False) -> Place:
         """Take centers through the recursion."""
@@ -168,14 +190,17 @@ class Model:
             self.data, place.centers, place.shape, place.widths, variances=variances, gradients=gradients
         )
 
-    def _surroundings(self, place: Place, fit: FitsAtCenters, *, agops: bool = False) -> Surroundings:
-        """Noise, error and slopes around centers, in the user's units."""
+    def _surroundings(
+        self, place: Place, fit: FitsAtCenters, *, agops: bool = False, slopes: bool = False
+    ) -> Surroundings:
+        """Noise, error and slopes around centers."""
         units, threads = self.decisions.units, self.data.threads
         if self.loo is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
             agop = units.metrics(place.agop) * units.label_unit
-            return Surroundings(noise, place.loo_error * units.label_unit, agop)
+            slope = np.trace(place.agop, axis1=1, axis2=2)[:, None] * np.ones(self.data.outputs)
+            return Surroundings(noise, place.loo_error * units.label_unit, agop, np.maximum(slope, 0.0))
         near = surroundings(self.data, place.centers, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
         squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
@@ -185,11 +210,14 @@ class Model:
             agop = np.empty_like(place.shape)
             near.outer_products(self.loo.gradients, agop, threads)
             agop = units.metrics(agop) * units.label_unit
-        return Surroundings(noise, error, agop)
+        slope = np.zeros_like(noise)
+        if slopes:
+            slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
+        return Surroundings(noise, error, agop, slope)
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
-        place = self._place(self.data.centers(self.decisions.query_rows(query[None])))
+        place = self._place(self._centers(*self._look_at(query[None])))
         batch = self.data.localize(place.centers, place.shape, place.widths, keep=True)
         indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
@@ -223,9 +251,10 @@ class Model:
 
 
 def interval_widths(
-    decisions: Decisions, noise: Array, variance_factor: Array, multipliers: Array
+    decisions: Decisions, noise: Array, variance_factor: Array, drift: Array, multipliers: Array
 ) -> Array:
-    """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    """Half widths (q, K, k) of intervals, from noise and drift (q, K) in the user's units."""
     scale = decisions.units.label_scale
     expected = expect_deviation(noise / scale, variance_factor) * scale
-    return expected[:, :, None] * multipliers.T
+    beyond = np.where(drift > 0.0, np.hypot(expected, drift), expected)
+    return beyond[:, :, None] * multipliers.T

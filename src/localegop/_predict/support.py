@@ -1,0 +1,102 @@
+"""Where the data end: which queries lie beyond them, how far, and what is said there.
+
+A query is beyond the data if its third nearest training row is farther, in the units of the recursion, than
+``reach``: twice as far as is usual among training rows. There the fit is made nearer to the data, and its
+value is carried on to the query along the slope found there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._engine.local_data import LocalData
+
+Array = NDArray[np.float64]
+
+NEIGHBORS = 3  # one row may be an outlier, or the twin of another
+USUAL = 0.995  # share of training rows whose neighbors are as near as is usual
+OUTLYING = 10.0  # medians of the spacing at which one of few rows is an outlier
+FACTOR = 2.0  # how much farther than that a query may be
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where q queries are seen from, in the units of the recursion.
+
+    Attributes
+    ----------
+    remoteness : ndarray of shape (q,)
+        Distance to the third nearest row over the reach: more than 1 beyond the data.
+    rows : ndarray of shape (q, D)
+        Where to fit: the queries, those beyond the data moved toward it.
+    way : ndarray of shape (q, D)
+        From there to the queries; zero within the data.
+    """
+
+    remoteness: Array
+    rows: Array
+    way: Array
+
+    @property
+    def beyond(self) -> NDArray[np.bool_]:
+        """Which queries lie beyond the data."""
+        return self.remoteness > 1.0
+
+    def carry_on(self, value: Array, gradient: Array) -> Array:
+        """Values (q, K) at the queries, from those where the fits are and their gradients (q, K, D)."""
+        beyond = np.flatnonzero(self.beyond)
+        carried = value.copy()
+        carried[beyond] += np.einsum("qkd,qd->qk", gradient[beyond], self.way[beyond])
+        return carried
+
+    def drift(self, squared_slope: Array) -> Array:
+        """How far f may have moved (q, K) on the way to the queries, from its mean squared slope there."""
+        length = np.sqrt(np.sum(self.way**2, axis=1))
+        moved: Array = np.sqrt(squared_slope) * length[:, None]
+        return moved
+
+
+def neighbors_for(data: LocalData) -> int:
+    """Count the nearest rows, other than itself, up to the one by which a row is judged; 0 if alone."""
+    return min(NEIGHBORS, data.max_visible - 1)
+
+
+def spacing(data: LocalData, points: NDArray[np.int64]) -> Array:
+    """Distances (m,) of points of the data to their third nearest other."""
+    rows = data.rows[points]
+    distances, _ = _nearest(data, rows, neighbors_for(data) + 1)  # the first is the point itself
+    return distances
+
+
+def reach_from(distances: Array) -> float:
+    """How far queries may be from the data, from the spacing of training rows; infinite if it is zero."""
+    usual = float(np.quantile(distances, USUAL, method="higher"))
+    if len(distances) * (1.0 - USUAL) < 1.0:  # this is the largest of all, which may be that of an outlier
+        usual = min(usual, OUTLYING * float(np.median(distances)))
+    return FACTOR * usual if usual > 0.0 else np.inf
+
+
+def find_support(data: LocalData, rows: Array, reach: float) -> Support:
+    """See which queries (q, D) lie beyond the data, and where to fit for them."""
+    count = neighbors_for(data)
+    if count == 0 or not np.isfinite(reach) or not len(rows):
+        return Support(np.zeros(len(rows)), rows, np.zeros_like(rows))
+    distances, nearest = _nearest(data, rows, count)
+    remoteness = distances / reach
+    beyond = np.flatnonzero(remoteness > 1.0)
+    if not len(beyond):
+        return Support(remoteness, rows, np.zeros_like(rows))
+    # From distance d to reach^2 / d: nothing jumps at the reach, and far out the fit is at the edge.
+    seen, edge = rows.copy(), data.rows[nearest[beyond]].mean(axis=1)
+    seen[beyond] = edge + (rows[beyond] - edge) / remoteness[beyond, None] ** 2
+    return Support(remoteness, seen, rows - seen)
+
+
+def _nearest(data: LocalData, rows: Array, count: int) -> tuple[Array, NDArray[np.int32]]:
+    """Distances (q,) to the last of the nearest so many points, and their numbers (q, count)."""
+    found = data.nearest(rows, count)
+    squares = np.sum((data.rows[found] - rows[:, None]) ** 2, axis=2)
+    return np.sqrt(squares.max(axis=1)), found
