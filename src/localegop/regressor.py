@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -27,6 +28,7 @@ from localegop._data.inputs import (
     read_rows,
     seed_from,
 )
+from localegop._engine.blas import limited_blas
 from localegop._engine.settings import Settings
 from localegop._fit.plan import fit_model
 from localegop._predict.file_rules import check_file
@@ -102,7 +104,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Seed of the held-out folds and of the samples of the query strategy.
     n_jobs : int or None, default=None
         Threads; None means all processors, or what joblib, threadpoolctl or ``OMP_NUM_THREADS`` allows.
-        Results do not depend on it.
+        Results do not depend on it. A number limits the threads of BLAS too while a call runs, in the whole
+        process; of calls that run at the same time the smallest number counts, and after the last one
+        everything is as before.
     verbose : int, default=0
         Whether to show a progress bar with the time left.
 
@@ -223,7 +227,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fresh = self._snapshot()
         for name in [name for name in vars(fresh) if name.endswith("_") and not name.startswith("_")]:
             delattr(fresh, name)  # of an earlier fit
-        fresh._fit(X, y, sample_weight)
+        with fresh._own_threads():
+            fresh._fit(X, y, sample_weight)
         # At once: others may be predicting meanwhile, and a fit that fails leaves all as it was.
         self.__dict__ = fresh.__dict__
         return self
@@ -330,7 +335,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_decisions")
         view = self._snapshot()
         levels, requested = check_coverage(coverage), Requested(uncertainty=True)
-        multipliers = [model.multipliers(levels) for model in view._models]
+        with view._own_threads():
+            multipliers = [model.multipliers(levels) for model in view._models]
         if is_lazy(X):
             return view._lazy_answers(X, requested).intervals(coverage, multipliers)
         return view._interval(view._fits(X, requested), coverage, multipliers)
@@ -508,7 +514,14 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]:
         """Fits of each model at checked queries."""
         threads = count_threads(self.n_jobs)
-        return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
+        with self._own_threads():
+            return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
+
+    def _own_threads(self) -> AbstractContextManager[None]:
+        """Keep BLAS to the threads of this estimator too, while it works."""
+        known = self.n_jobs is None or isinstance(self.n_jobs, Integral)  # all else is refused elsewhere
+        n_jobs = self.n_jobs if known and self.n_jobs != 0 else None
+        return limited_blas(n_jobs, count_threads(n_jobs))
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         """Fits of all models, with names, as the user gets them."""
