@@ -36,6 +36,7 @@ from localegop._predict.model import Requested, interval_widths
 from localegop._predict.parameters import decode_parameters, encode_parameters
 from localegop._predict.storage import check_saved, pack_model, unpack_model
 from localegop._predict.uncertainty import check_coverage
+from localegop._progress import Callback, ProgressBar
 from localegop._selection.isotropic_baseline import gain
 from localegop.results import ExtrapolationWarning, LocalFits, Status, stack_outputs
 from localegop.schedules import Geometric, PowerLaw
@@ -108,7 +109,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         process; of calls that run at the same time the smallest number counts, and after the last one
         everything is as before.
     verbose : int, default=0
-        Whether to show a progress bar with the time left.
+        Whether to show a progress bar with the time left, on standard error.
+    callback : callable or None, default=None
+        Told about progress as ``callback(done, total, what)``: whole numbers of which ``done`` rises from 0
+        and reaches ``total`` only when a fit or prediction is complete, and words for what is being done.
+        It is called in the thread that called ``fit``; an exception it raises stops the work and leaves the
+        estimator as it was. It is no part of a saved model.
 
     Attributes
     ----------
@@ -164,6 +170,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     def __init__(
@@ -188,6 +195,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.strategy = strategy
         self.schedule = schedule
@@ -208,6 +216,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to n points.
@@ -245,7 +254,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features, labels, weight = self._checked(X, y, sample_weight)
         columns = labels.reshape(len(labels), -1)
         each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
-        self._models = [fit_model(distinct_rows_to_fit(features, part, weight), settings) for part in each]
+        rows = [distinct_rows_to_fit(features, part, weight) for part in each]
+        with ProgressBar("fit", self.verbose, self.callback) as progress:
+            stretches = progress.parts(len(rows))
+            self._models = [
+                fit_model(one, settings, stretch) for one, stretch in zip(rows, stretches, strict=True)
+            ]
         self._decisions = [model.decisions for model in self._models]
         self._flat_output = labels.ndim == 1
         self.n_samples_ = len(features)
@@ -514,8 +528,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]:
         """Fits of each model at checked queries."""
         threads = count_threads(self.n_jobs)
-        with self._own_threads():
-            return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
+        bar = ProgressBar("predict", self.verbose, self.callback)
+        with self._own_threads(), bar as progress:
+            stretches = progress.parts(len(self._models))
+            return [
+                model.with_threads(threads).fits(X, requested, stretch)
+                for model, stretch in zip(self._models, stretches, strict=True)
+            ]
 
     def _own_threads(self) -> AbstractContextManager[None]:
         """Keep BLAS to the threads of this estimator too, while it works."""

@@ -41,7 +41,6 @@ class Settings:
     max_neighbors: int | None
     seed: int
     threads: int
-    verbose: int
 
     @property
     def by_size(self) -> bool:

@@ -25,7 +25,7 @@ from localegop._fit.process import ProcessBackend
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._predict.support import reach_from, spacing
-from localegop._progress import Progress, ProgressBar
+from localegop._progress import SILENT, Progress
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.isotropic_baseline import isotropic_error, isotropic_grid
 from localegop._selection.search_grid import grid_for
@@ -35,23 +35,22 @@ Array = NDArray[np.float64]
 DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
 
 
-def fit_model(rows: DistinctRows, settings: Settings) -> Model:
+def fit_model(rows: DistinctRows, settings: Settings, progress: Progress = SILENT) -> Model:
     """Fit a model to distinct rows in this process, by either strategy."""
     backend = ProcessBackend(rows)
-    return (
-        fit_field(backend, settings) if settings.strategy == "field" else prepare_queries(backend, settings)
-    )
+    if settings.strategy == "query":
+        return prepare_queries(backend, settings)
+    return fit_field(backend, settings, progress)
 
 
-def fit_field(backend: Backend[D, F, M_co], settings: Settings) -> M_co:
+def fit_field(backend: Backend[D, F, M_co], settings: Settings, progress: Progress = SILENT) -> M_co:
     """Fit by the field strategy: the best of several attempts, learned from all points."""
-    with ProgressBar("fit", settings.verbose) as progress:
-        finding, trying, learning = progress.stages(("units", 1.0), ("attempts", 20.0), ("learning", 8.0))
-        start = _start(backend, settings)
-        finding.advance()
-        search = Search(backend, start, draw_folds(start.data.n, settings.seed))
-        best = _find_best(search, trying)
-        return backend.learn(best.data, best.decisions, learning)
+    finding, trying, learning = progress.stages(("units", 1.0), ("attempts", 20.0), ("learning", 8.0))
+    start = _start(backend, settings)
+    finding.advance()
+    search = Search(backend, start, draw_folds(start.data.n, settings.seed))
+    best = _find_best(search, trying)
+    return backend.learn(best.data, best.decisions, learning)
 
 
 def _start(backend: Backend[D, F, M_co], settings: Settings) -> Attempt[D]:

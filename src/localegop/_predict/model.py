@@ -26,7 +26,7 @@ from localegop._predict.uncertainty import (
     expect_deviation,
     surroundings,
 )
-from localegop._progress import ProgressBar
+from localegop._progress import SILENT, Progress
 from localegop.results import LocalFits, Neighbors, Status, join_fits
 
 Array = NDArray[np.float64]
@@ -101,14 +101,13 @@ class Model:
         field = None if self.field is None else replace(self.field, data=data)
         return replace(self, data=data, field=field)
 
-    def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
+    def fits(self, X: Array, requested: Requested, progress: Progress = SILENT) -> LocalFits:
         """Local fits at queries X (q, D)."""
         steps = requested.trace * 3 * (self.decisions.choice.step + 1)
         each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
-        with ProgressBar("predict", verbose) as progress:
-            return join_fits(
-                [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
-            )
+        return join_fits(
+            [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
+        )
 
     def _fits(self, X: Array, requested: Requested) -> LocalFits:
         decisions, count = self.decisions, len(X)
