@@ -63,6 +63,17 @@ def test_reach_is_that_of_the_third_neighbor():
     assert decisions.reach == pytest.approx(FACTOR * far.max())
 
 
+def test_repeated_measurements_do_not_hide_where_the_data_end():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(0, 6, (60, 2)).astype(float), 5, axis=0)
+    model = LocalEGOPRegressor(initial_metric="identity", degree=1, **QUICK)
+    model.fit(X, X[:, 0] + rng.standard_normal(300))
+    scale = model._decisions[0].units.transform[0, 0]
+    assert FACTOR * scale <= model._decisions[0].reach <= 3.0 * FACTOR * scale
+    with pytest.warns(ExtrapolationWarning):
+        model.predict([[2.5, 40.0]])
+
+
 def test_predict_warns_once_with_count_and_worst_row(linear):
     model, X = linear
     queries = np.vstack([X[:5], [[30.0, 0.0], [0.0, 80.0], [0.1, 0.1]]])

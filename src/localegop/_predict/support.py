@@ -17,6 +17,7 @@ from localegop._engine.local_data import LocalData
 Array = NDArray[np.float64]
 
 NEIGHBORS = 3  # one row may be an outlier, or the twin of another
+LOOKED_AT = 100  # nearest rows, of which some may be at the same place
 USUAL = 0.995  # share of training rows whose neighbors are as near as is usual
 OUTLYING = 10.0  # medians of the spacing at which one of few rows is an outlier
 FACTOR = 2.0  # how much farther than that a query may be
@@ -65,10 +66,19 @@ def neighbors_for(data: LocalData) -> int:
 
 
 def spacing(data: LocalData, points: NDArray[np.int64]) -> Array:
-    """Distances (m,) of points of the data to their third nearest other."""
+    """Distances (m,) of points of the data to the third nearest place, other than their own, of others.
+
+    Labels may have been measured several times at one place; zero if that holds for all points looked at.
+    """
     rows = data.rows[points]
-    distances, _ = _nearest(data, rows, neighbors_for(data) + 1)  # the first is the point itself
-    return distances
+    near = data.rows[data.nearest(rows, min(LOOKED_AT, data.max_visible))]
+    distances = np.sqrt(np.sum((near - rows[:, None]) ** 2, axis=2))
+    repeated = (near[:, 1:] == near[:, :-1]).all(axis=2)  # points are sorted: equal ones follow each other
+    distances[:, 1:][repeated] = np.inf
+    distances.sort(axis=1)  # the first is the point itself
+    last = np.minimum(np.isfinite(distances).sum(axis=1) - 1, neighbors_for(data))
+    found: Array = np.take_along_axis(distances, last[:, None], axis=1)[:, 0]
+    return found
 
 
 def reach_from(distances: Array) -> float:
@@ -84,7 +94,8 @@ def find_support(data: LocalData, rows: Array, reach: float) -> Support:
     count = neighbors_for(data)
     if count == 0 or not np.isfinite(reach) or not len(rows):
         return Support(np.zeros(len(rows)), rows, np.zeros_like(rows))
-    distances, nearest = _nearest(data, rows, count)
+    nearest = data.nearest(rows, count)
+    distances = np.sqrt(np.sum((data.rows[nearest] - rows[:, None]) ** 2, axis=2).max(axis=1))
     remoteness = distances / reach
     beyond = np.flatnonzero(remoteness > 1.0)
     if not len(beyond):
@@ -93,10 +104,3 @@ def find_support(data: LocalData, rows: Array, reach: float) -> Support:
     seen, edge = rows.copy(), data.rows[nearest[beyond]].mean(axis=1)
     seen[beyond] = edge + (rows[beyond] - edge) / remoteness[beyond, None] ** 2
     return Support(remoteness, seen, rows - seen)
-
-
-def _nearest(data: LocalData, rows: Array, count: int) -> tuple[Array, NDArray[np.int32]]:
-    """Distances (q,) to the last of the nearest so many points, and their numbers (q, count)."""
-    found = data.nearest(rows, count)
-    squares = np.sum((data.rows[found] - rows[:, None]) ** 2, axis=2)
-    return np.sqrt(squares.max(axis=1)), found
