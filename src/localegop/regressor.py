@@ -27,6 +27,7 @@ from localegop._data.inputs import (
     read_queries,
     read_rows,
     seed_from,
+    warn_of_few_rows,
 )
 from localegop._engine.blas import limited_blas
 from localegop._engine.settings import Settings
@@ -38,6 +39,7 @@ from localegop._predict.storage import check_saved, pack_model, unpack_model
 from localegop._predict.uncertainty import check_coverage
 from localegop._progress import Callback, ProgressBar
 from localegop._selection.isotropic_baseline import gain
+from localegop._summary import summarize
 from localegop.results import ExtrapolationWarning, LocalFits, Status, stack_outputs
 from localegop.schedules import Geometric, PowerLaw
 
@@ -136,7 +138,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     gain_over_isotropic_ : float
         Mean squared error of isotropic local linear regression over that of this model, at the same
         held-out points (field strategy). Near 1 the learned metric does not help: isotropic local linear
-        would do as well. NaN if nothing was held out; with ``outputs="separate"`` a tuple.
+        would do as well. NaN if nothing was held out, as with the query strategy; with
+        ``outputs="separate"`` a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0.
 
@@ -255,6 +258,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns = labels.reshape(len(labels), -1)
         each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
         rows = [distinct_rows_to_fit(features, part, weight) for part in each]
+        warn_of_few_rows(min(len(one.X) for one in rows))
         with ProgressBar("fit", self.verbose, self.callback) as progress:
             stretches = progress.parts(len(rows))
             self._models = [
@@ -283,9 +287,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         metrics = tuple(decisions.initial_metric for decisions in self._decisions)
         self.choice_ = choices[0] if single else choices
         self.initial_metric_ = metrics[0] if single else metrics
-        if self.strategy == "field":
-            gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
-            self.gain_over_isotropic_ = gains[0] if single else gains
+        gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
+        self.gain_over_isotropic_ = gains[0] if single else gains
 
     def _publish_residuals(self) -> None:
         """Set the residuals of the training rows, if there are any."""
@@ -419,6 +422,15 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         squares: Array = np.sum([model.squared_slopes for model in self._models], axis=0)
         total = float(squares.sum())
         return squares / total if total > 0.0 else squares
+
+    def summary(self) -> str:
+        """Tell in plain words what was fitted, what was chosen and how well it did: text to print.
+
+        Rows, features, units, neighborhoods, the final fit, its error at held-out rows and the gain over
+        round neighborhoods, noise, rows that lie very far out, and what to read next.
+        """
+        check_is_fitted(self, "_decisions")
+        return summarize(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.

@@ -79,6 +79,10 @@ class Trace:
     loo_error: Array
     value: Array
 
+    def __repr__(self) -> str:
+        steps, queries, features = self.metric.shape[:3]
+        return f"Trace(steps={steps}, queries={queries}, features={features})"
+
 
 @dataclass(frozen=True)
 class Neighbors:
@@ -97,6 +101,10 @@ class Neighbors:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def __repr__(self) -> str:
+        heaviest = ", ".join(f"{i}: {w:.3g}" for i, w in zip(self.index[:3], self.weight[:3], strict=True))
+        return f"Neighbors(rows={len(self)}, heaviest={{{heaviest}{', ...' if len(self) > 3 else ''}}})"
 
 
 @dataclass(frozen=True)
@@ -165,6 +173,15 @@ class LocalFits:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    def __repr__(self) -> str:
+        kinds, counts = np.unique(self.status, return_counts=True)
+        statuses = ", ".join(f"{Status(k).name} {c}" for k, c in zip(kinds, counts, strict=True))
+        features, outputs = len(self.feature_names), ", ".join(self.output_names)
+        traced = "" if self.trace is None else f", {self.trace!r}"
+        return (
+            f"LocalFits(queries={len(self)}, features={features}, outputs={outputs}{traced})\n  {statuses}"
+        )
 
     @property
     def std(self) -> Array:
