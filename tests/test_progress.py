@@ -1,5 +1,6 @@
 """The progress bar: stages, parts, what is shown, and that it never goes back."""
 
+import gc
 import io
 import pickle
 import re
@@ -268,6 +269,17 @@ def test_callbacks_can_be_cloned_and_are_no_part_of_models_or_files(tmp_path):
     pickle.dumps(model._models)  # no trace of the lambda in there
     with pytest.raises(ValueError, match="'callback' parameter"):
         LocalEGOPRegressor(callback=3).fit(X, Y)
+
+
+def test_a_bar_that_is_forgotten_is_drawn_no_more(monkeypatch):
+    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.02)
+    bar = ProgressBar("fit", verbose=1)
+    bar.__enter__()
+    ticker = bar._ticker
+    del bar
+    gc.collect()
+    ticker.join(5.0)
+    assert not ticker.is_alive()
 
 
 def test_the_bar_is_seen_within_a_second_even_if_nothing_moves(monkeypatch, capsys):

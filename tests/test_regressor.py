@@ -269,6 +269,7 @@ def hard(name):
         "heavy outlier",
     ],
 )
+@pytest.mark.filterwarnings("ignore:only . distinct rows")
 def test_hard_data_give_finite_fits(name, strategy):
     x, y = hard(name)
     model = LocalEGOPRegressor(strategy, n_iter=3, n_subsamples=20).fit(x, y)

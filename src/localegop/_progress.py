@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
+from weakref import ReferenceType, ref
 
 Callback = Callable[[int, int, str], object]  # done, total, what
 
@@ -52,7 +53,7 @@ class ProgressBar:
     def __enter__(self) -> Progress:
         self._tell(0)
         if self.verbose:
-            self._ticker = threading.Thread(target=self._tick, daemon=True)
+            self._ticker = threading.Thread(target=_tick, args=(ref(self), self._over), daemon=True)
             self._ticker.start()
         return Progress(self, 0.0, 1.0)
 
@@ -81,11 +82,6 @@ class ProgressBar:
         if self.callback is not None and done > self._told:
             self._told = done
             self.callback(done, TOTAL, f"{self.title}: {self.stage}" if self.stage else self.title)
-
-    def _tick(self) -> None:
-        """Show the time while nothing moves."""
-        while not self._over.wait(TICK_SECONDS):
-            self._show()
 
     def _show(self, finished: bool = False) -> None:
         with self._drawing:
@@ -159,6 +155,16 @@ class Progress:
 
 
 SILENT = Progress(ProgressBar("", verbose=False), 0.0, 1.0)  # for work that nobody watches
+
+
+def _tick(bar: ReferenceType[ProgressBar], over: threading.Event) -> None:
+    """Show the time while nothing moves, until the work is over or the bar is forgotten."""
+    while not over.wait(TICK_SECONDS):
+        there = bar()
+        if there is None:
+            return
+        there._show()
+        del there
 
 
 def _clock(seconds: float) -> str:

@@ -28,7 +28,7 @@ from localegop._data.sums import check_range
 
 Array = NDArray[np.float64]
 
-FEW_ROWS = 5  # with fewer, a warning
+FEW_ROWS = 4  # with fewer, a warning
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
 # Weights are squared, added up and divided by each other.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
