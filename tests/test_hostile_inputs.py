@@ -379,7 +379,10 @@ def outcome(case):
 
 
 def is_our_warning(caught):
-    ours = r"coverage=.* asks for more than|queries have fewer than two training points|feature names|distinct rows"
+    ours = (
+        r"coverage=.* asks for more than|queries have fewer than two training points|feature names|"
+        r"only . distinct rows"
+    )
     if caught.category is ExtrapolationWarning:
         return True
     return caught.category is UserWarning and re.search(ours, str(caught.message)) is not None
