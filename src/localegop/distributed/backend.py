@@ -20,7 +20,9 @@ from localegop._engine.gradient_field import best_ridge
 from localegop._engine.recursion import MetricUpdate, Stage
 from localegop._engine.settings import Settings
 from localegop._fit.backend import PilotFits
+from localegop._fit.pilot_fits import every_kth_point
 from localegop._predict.decisions import Decisions
+from localegop._predict.support import reach_from
 from localegop._progress import Progress
 from localegop._selection.folds import FoldResult
 from localegop._selection.holdout import Measure
@@ -355,7 +357,15 @@ class ClusterBackend:
         left = LearnedField(partitioning.splits, tables, partitioning.boxes, steps)
         # The tables have all that is needed later.
         slim = replace(data, source=replace(data.source, ranges=[]))
-        return PartitionedModel(decisions, slim, left)
+        return PartitionedModel(replace(decisions, reach=self._reach(prepared)), slim, left)
+
+    def _reach(self, prepared: PreparedData) -> float:
+        """How far from the data queries may be."""
+        numbers = every_kth_point(prepared.data.n)
+        found = self.cluster.gather(
+            self.cluster.each(tasks.spacing_at_targets, prepared.partitions, numbers)
+        )
+        return reach_from(merge_column(found, "spacing"))
 
 
 def _wait_for(table: Table) -> None:

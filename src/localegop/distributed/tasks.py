@@ -17,6 +17,7 @@ from localegop._engine.recursion import MetricUpdate, Recursion, Stage
 from localegop._fit.leave_one_out import gradients_in_field, leave_one_out_fits, noise_around
 from localegop._fit.pilot_fits import fit_pilot
 from localegop._predict.decisions import Decisions
+from localegop._predict.support import spacing
 from localegop._predict.uncertainty import expect_deviation, score_residuals
 from localegop._progress import SILENT
 from localegop._selection.folds import Fold, hold_out
@@ -336,6 +337,13 @@ def final_fits_at_targets(partition: PartitionData, decisions: Decisions, stage:
         "gradients": loo.gradients,
         "factors": factors,
     }
+
+
+def spacing_at_targets(partition: PartitionData, numbers: Numbers) -> Table:
+    """Distances of the targets that have these numbers to their third nearest other row."""
+    here = np.isin(partition.target_number, numbers)
+    found = spacing(partition.fold.data, partition.targets[here])
+    return {"number": partition.target_number[here], "spacing": found}
 
 
 def residual_scores(
