@@ -280,8 +280,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+    def predict(self, X: ArrayLike, return_std: bool = False, exact: bool = False) -> Any:
         """Predict labels of q points.
+
+        Where that does not raise the error at held-out points, which ``fit`` has found out, predictions are
+        blended from fits kept at training points, which is many times faster than a fit at every query.
 
         Parameters
         ----------
@@ -289,18 +292,21 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return_std : bool, default=False
             Whether to return the standard errors of the predictions too: how much they would vary with
             other noise in the labels. How far labels lie from predictions: :meth:`predict_interval`.
+        exact : bool, default=False
+            Whether to make a fit at every query, as :meth:`localize`, :meth:`predict_interval` and
+            ``return_std`` always do.
 
         Returns
         -------
         y : ndarray of shape (q,) or (q, K)
-            Lazy for a dask array or dataframe X: this model is sent to its blocks. So are the answers of
-            :meth:`predict_interval` and :meth:`localize`.
+            Lazy for a dask array or dataframe X: this model is sent to its blocks, where every query has a
+            fit of its own. So are the answers of :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
         """
         if is_lazy(X):
             return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
-        fits = self._fits(X, Requested(uncertainty=return_std))
+        fits = self._fits(X, Requested(blended=not (exact or return_std), uncertainty=return_std))
         return (fits.value, fits.std) if return_std else fits.value
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:

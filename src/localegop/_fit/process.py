@@ -17,6 +17,7 @@ from localegop._engine.neighbor_lists import NeighborLists
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.backend import PilotFits
+from localegop._fit.blend_choice import choose_blending
 from localegop._fit.leave_one_out import gradients_in_field, leave_one_out_fits, noise_around
 from localegop._fit.pilot_fits import fit_pilot
 from localegop._predict.decisions import Decisions
@@ -115,8 +116,11 @@ class ProcessBackend:
 
     def learn(self, data: LocalData, decisions: Decisions, progress: Progress) -> Model:
         """See :class:`Backend`."""
-        learning, fitting, averaging = progress.stages(
-            ("learning", 1.0 + 2.0 * decisions.choice.step), ("last fits", 1.0), ("noise", 1.0)
+        learning, fitting, averaging, blending = progress.stages(
+            ("learning", 1.0 + 2.0 * decisions.choice.step),
+            ("last fits", 1.0),
+            ("noise", 1.0),
+            ("blend", 1.0),
         )
         centers = data.all_own_centers(self._own_lists(data))
         ridges, steps = decisions.settings.ridges, decisions.choice.step
@@ -126,7 +130,9 @@ class ProcessBackend:
         calibration = Calibration.from_residuals(
             loo.residuals, expect_deviation(noise, factors), data.sample_weight
         )
-        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration)
+        blend = choose_blending(field, decisions.choice)
+        blending.advance()
+        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration, blend)
 
     def _own_lists(self, data: LocalData) -> NeighborLists | None:
         if self._lists is None or self._lists[0] is not data:

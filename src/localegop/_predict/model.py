@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.blend import CANDIDATES
 from localegop._engine.centers import Centers
 from localegop._engine.chunks import chunks
 from localegop._engine.final_fits import FitsAtCenters
@@ -17,6 +18,7 @@ from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
+from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
@@ -33,8 +35,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Requested:
-    """What to find out about queries: values, and more."""
+    """What to find out about queries: values, and more; values alone may be blended."""
 
+    blended: bool = False
     uncertainty: bool = False
     everything: bool = False
     trace: bool = False
@@ -66,6 +69,8 @@ class Model:
         None with the query strategy, as the field.
     calibration : Calibration or None
         None where it has to be made when intervals are asked for.
+    blending : Blending or None
+        None where every query has a fit of its own.
     """
 
     decisions: Decisions
@@ -75,6 +80,7 @@ class Model:
     field: GradientField | None = None
     loo: LooDiagnostics | None = None
     calibration: Calibration | None = None
+    blending: Blending | None = None
 
     @property
     def loo_residuals(self) -> Array | None:
@@ -98,12 +104,56 @@ class Model:
 
     def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
         """Local fits at queries X (q, D)."""
+        if requested.blended and self.blending is not None:
+            return self._blended_fits(X, self.blending, verbose)
         steps = requested.trace * 3 * (self.decisions.choice.step + 1)
         each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
         with ProgressBar("predict", verbose) as progress:
             return join_fits(
                 [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
             )
+
+    def _blended_fits(self, X: Array, blending: Blending, verbose: int) -> LocalFits:
+        """Values that centers answer with, and where they cannot, those of local fits."""
+        values = np.empty((len(X), self.data.outputs))
+        with ProgressBar("predict", verbose) as progress:
+            for rows in progress.over(chunks(len(X), 8 * (self.data.dimension + CANDIDATES)), len(X)):
+                values[rows] = self._blend(X[rows], blending)
+        return self._only_values(X, values)
+
+    def _blend(self, X: Array, blending: Blending) -> Array:
+        """Values (q, K) at queries, blended between centers' and own fits."""
+        assert self.field is not None
+        decisions = self.decisions
+        found, share = blending.values(self.field, decisions.choice, decisions.query_rows(X))
+        values = decisions.units.values(found)
+        beyond = np.flatnonzero(share > 0.0)
+        if len(beyond):
+            exact, part = self.fits(X[beyond], Requested()).value, share[beyond, None]
+            blended = np.where(part < 1.0, values[beyond], 0.0)
+            values[beyond] = part * exact + (1.0 - part) * blended
+        return values
+
+    def _only_values(self, X: Array, values: Array) -> LocalFits:
+        """Values (q, K) as fits of which nothing else is known."""
+        count = len(X)
+        nothing: Any = np.zeros((count, self.data.outputs, 0))
+        return LocalFits(
+            query=X,
+            value=values,
+            gradient=nothing,
+            metric=nothing,
+            agop=nothing,
+            effective_size=np.full(count, np.nan),
+            step=np.full(count, self.decisions.choice.step),
+            loo_error=nothing,
+            noise=nothing,
+            variance_factor=nothing,
+            status=np.full(count, int(Status.OK), dtype=np.int64),
+            feature_scale=self.decisions.feature_scale,
+            feature_names=(),
+            output_names=(),
+        )
 
     def _fits(self, X: Array, requested: Requested) -> LocalFits:
         decisions, count = self.decisions, len(X)

@@ -1,0 +1,111 @@
+"""Fits kept at centers and blended at queries: a short search and a few evaluations instead of a fit each.
+
+The centers are training points. Each has its final fit, a function of the query, and its learned metric at
+the scale of its neighborhood. A query is answered by the few centers that are nearest in their own metrics,
+with weights that fall to zero before another center takes the place of the last of them, so that what comes
+out is continuous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop import _core
+from localegop._engine.centers import Centers
+from localegop._engine.choice import Choice
+from localegop._engine.chunks import chunks
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging
+from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
+from localegop._engine.placement import follow_field
+
+Array = NDArray[np.float64]
+
+MOST_CENTERS = 2000
+MOST_BYTES = 64e6  # of kept fits
+CANDIDATES = 64  # nearest centers of a query, of which
+ACTIVE = 8  # so many answer
+
+
+@dataclass(frozen=True)
+class Blended:
+    """Answers to q queries, in units of the recursion.
+
+    Attributes
+    ----------
+    value : ndarray of shape (q, K)
+    distance : ndarray of shape (q,)
+        Squared distance of the nearest center, in its own metric at the scale of its neighborhood; infinite
+        where there is no center to ask.
+    """
+
+    value: Array
+    distance: Array
+
+
+class KeptCenters:
+    """Centers of a blend, with their fits once :meth:`keep` has made them. Answers are the same either way.
+
+    Parameters
+    ----------
+    field : GradientField
+    choice : Choice
+        The final fit.
+    """
+
+    def __init__(self, field: GradientField, choice: Choice) -> None:
+        data = field.data
+        count = min(data.n, MOST_CENTERS, int(MOST_BYTES / bytes_each(data, choice)))
+        self.rows = data.rows[np.arange(count) * data.n // count]  # rows are sorted: all over the data
+        nothing = np.zeros((count, 0))
+        self._points = _core.Points(self.rows, nothing, np.ones(count))
+        self._kept: _core.KeptFits | None = None
+
+    def keep(self, field: GradientField, choice: Choice) -> None:
+        """Make the fits of all centers, so that answers come fast."""
+        if self._kept is None:
+            self._kept = _keep_fits(field, choice, self.rows)
+
+    def blend(self, field: GradientField, choice: Choice, queries: Array) -> Blended:
+        """Answer queries (q, D) in units of the recursion; a few of them without keeping any fits."""
+        threads = field.data.threads
+        lists = np.empty((len(queries), CANDIDATES + 1), dtype=np.int32)
+        _core.nearest(self._points, queries, lists, threads)
+        kept = self._kept
+        if kept is None:
+            needed = np.unique(lists)
+            if 2 * len(needed) > len(self.rows):
+                self.keep(field, choice)
+                return self.blend(field, choice, queries)
+            kept = _keep_fits(field, choice, self.rows[needed])
+            lists = np.searchsorted(needed, lists).astype(np.int32)
+        return Blended(*kept.blend(queries, lists, ACTIVE, threads))
+
+
+def can_blend(data: LocalData, choice: Choice) -> bool:
+    """Whether there are enough centers for a blend, and room for them."""
+    enough = 3 * (CANDIDATES + 1)
+    room = MOST_BYTES / bytes_each(data, choice)
+    return data.n >= enough and room >= min(data.n, MOST_CENTERS) // 4 and data.radius is None
+
+
+def bytes_each(data: LocalData, choice: Choice) -> int:
+    """Memory of one kept fit."""
+    dimension, outputs = int(data.dimension), data.outputs
+    if isinstance(choice.final, Kriging):
+        return 8 * (dimension**2 + (dimension + outputs) * (MAX_KRIGING_POINTS + 1))
+    return 8 * (dimension**2 + outputs * dimension * (2 + 2 * choice.final.n_quadratic_directions))
+
+
+def _keep_fits(field: GradientField, choice: Choice, rows: Array) -> _core.KeptFits:
+    """Make the final fits at rows (m, D) and keep them."""
+    data = field.data
+    centers = Centers(rows, data.neighbor_lists(rows))
+    shapes = np.empty((len(rows), data.dimension, data.dimension))
+    for part in chunks(len(rows), 32 * data.dimension**2 + 64 * data.max_visible):
+        shapes[part] = follow_field(field, centers[part], choice, keep=False).shape
+    widths = field.update.widths(choice.step, len(rows), data, choice.sizes)
+    return choice.final.keep(data, centers, shapes, widths)

@@ -1,0 +1,70 @@
+"""Whether predictions may be blended: decided by the errors at points that made none of the fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._data.units import ROUNDING
+from localegop._engine.blend import KeptCenters, can_blend
+from localegop._engine.choice import Choice
+from localegop._engine.chunks import chunks
+from localegop._engine.gradient_field import GradientField
+from localegop._engine.placement import follow_field
+from localegop._predict.blending import Blending
+
+Array = NDArray[np.float64]
+
+MOST_HELD_OUT = 256
+TOLERATED = 1.02  # error of the blend over that of fits at the points themselves
+COVERED = 0.99  # share of the points held out that are near enough to a center
+NEAREST = 0.25  # squared distance that is always near enough: half the width of a neighborhood
+
+
+def choose_blending(field: GradientField, choice: Choice) -> Blending | None:
+    """Compare a blend with exact fits, both without some points, at these points; None for exact fits.
+
+    The learned gradients stay as they are. They have seen the labels of these points, but so have they for
+    both sides.
+    """
+    data = field.data
+    if not can_blend(data, choice):
+        return None
+    count = min(data.n // 5, MOST_HELD_OUT)
+    held_out = np.arange(count) * data.n // count
+    rest = _without(field, held_out)
+    rows, labels, weight = data.rows[held_out], data.labels[held_out], data.sample_weight[held_out]
+    exact = _error(_exact_values(rest, choice, rows) - labels, weight)
+    blended = KeptCenters(rest, choice).blend(rest, choice, rows)
+    if not _error(blended.value - labels, weight) <= TOLERATED * exact + ROUNDING**2:
+        return None
+    near = float(np.sort(blended.distance)[int(COVERED * (count - 1))])
+    return Blending(max(near, NEAREST)).prepare(field, choice)
+
+
+def _without(field: GradientField, held_out: NDArray[np.intp]) -> GradientField:
+    """Take the field without some points."""
+    kept = np.setdiff1d(np.arange(field.data.n), held_out)
+    return replace(
+        field,
+        data=field.data.subset(kept),
+        gradients=tuple(np.ascontiguousarray(gradients[kept]) for gradients in field.gradients),
+        loo_errors=tuple(errors[kept] for errors in field.loo_errors),
+    )
+
+
+def _exact_values(field: GradientField, choice: Choice, rows: Array) -> Array:
+    """Values (m, K) of final fits at the rows themselves."""
+    data = field.data
+    values = np.empty((len(rows), data.outputs))
+    for part in chunks(len(rows), 32 * data.dimension**2 + 64 * data.max_visible):
+        place = follow_field(field, data.centers(rows[part]), choice, keep=False)
+        values[part] = choice.final.fit(data, place.centers, place.shape, place.widths).value
+    return values
+
+
+def _error(residuals: Array, weight: Array) -> float:
+    """Mean square of residuals (m, K), in units of the labels' variance."""
+    return float(np.sum(np.mean(residuals**2, axis=1) * weight) / np.sum(weight))
