@@ -299,14 +299,15 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (q,) or (q, K)
-            Lazy for a dask array or dataframe X: this model is sent to its blocks, where every query has a
-            fit of its own. So are the answers of :meth:`predict_interval` and :meth:`localize`.
+            Lazy for a dask array or dataframe X: this model is sent to its blocks. So are the answers of
+            :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
         """
+        requested = Requested(blended=not (exact or return_std), uncertainty=return_std)
         if is_lazy(X):
-            return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
-        fits = self._fits(X, Requested(blended=not (exact or return_std), uncertainty=return_std))
+            return self._lazy_answers(X, requested).predicted(return_std)
+        fits = self._fits(X, requested)
         return (fits.value, fits.std) if return_std else fits.value
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:

@@ -95,9 +95,12 @@ def can_blend(data: LocalData, choice: Choice) -> bool:
 def bytes_each(data: LocalData, choice: Choice) -> int:
     """Memory of one kept fit."""
     dimension, outputs = int(data.dimension), data.outputs
+    place_and_metric, value_and_slopes = dimension + dimension**2, outputs * (1 + dimension)
     if isinstance(choice.final, Kriging):
-        return 8 * (dimension**2 + (dimension + outputs) * (MAX_KRIGING_POINTS + 1))
-    return 8 * (dimension**2 + outputs * dimension * (2 + 2 * choice.final.n_quadratic_directions))
+        more = (dimension + outputs) * MAX_KRIGING_POINTS
+    else:
+        more = (1 + outputs) * dimension * choice.final.n_quadratic_directions
+    return 8 * (place_and_metric + value_and_slopes + more)
 
 
 def _keep_fits(field: GradientField, choice: Choice, rows: Array) -> _core.KeptFits:
