@@ -24,10 +24,10 @@ from localegop._engine.placement import follow_field
 
 Array = NDArray[np.float64]
 
-MOST_CENTERS = 2000
+MOST_CENTERS = 1000
 MOST_BYTES = 64e6  # of kept fits
-CANDIDATES = 64  # nearest centers of a query, of which
-ACTIVE = 8  # so many answer
+CANDIDATES = 48  # nearest centers of a query, of which
+ACTIVE = 6  # so many answer
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 MOST_HELD_OUT = 256
 TOLERATED = 1.02  # error of the blend over that of fits at the points themselves
-COVERED = 0.99  # share of the points held out that are near enough to a center
+COVERED, MARGIN = 0.99, 3.0  # near enough is MARGIN times as far as such a share of the points held out
 NEAREST = 0.25  # squared distance that is always near enough: half the width of a neighborhood
 
 
@@ -40,8 +40,8 @@ def choose_blending(field: GradientField, choice: Choice) -> Blending | None:
     blended = KeptCenters(rest, choice).blend(rest, choice, rows)
     if not _error(blended.value - labels, weight) <= TOLERATED * exact + ROUNDING**2:
         return None
-    near = float(np.sort(blended.distance)[int(COVERED * (count - 1))])
-    return Blending(max(near, NEAREST)).prepare(field, choice)
+    usual = float(np.sort(blended.distance)[int(COVERED * (count - 1))])
+    return Blending(max(MARGIN * usual, NEAREST)).prepare(field, choice)
 
 
 def _without(field: GradientField, held_out: NDArray[np.intp]) -> GradientField:
