@@ -17,7 +17,8 @@ from localegop._predict.blending import Blending
 
 Array = NDArray[np.float64]
 
-MOST_HELD_OUT = 256
+MOST_HELD_OUT = 500  # enough for paired differences with a standard error below what is tolerated
+HELD_OUT_EACH = 4  # one point held out of so many
 TOLERATED = 1.02  # error of the blend over that of fits at the points themselves
 COVERED, MARGIN = 0.99, 3.0  # near enough is MARGIN times as far as such a share of the points held out
 NEAREST = 0.25  # squared distance that is always near enough: half the width of a neighborhood
@@ -32,7 +33,7 @@ def choose_blending(field: GradientField, choice: Choice) -> Blending | None:
     data = field.data
     if not can_blend(data, choice):
         return None
-    count = min(data.n // 5, MOST_HELD_OUT)
+    count = min(data.n // HELD_OUT_EACH, MOST_HELD_OUT)
     held_out = np.arange(count) * data.n // count
     rest = _without(field, held_out)
     rows, labels, weight = data.rows[held_out], data.labels[held_out], data.sample_weight[held_out]
