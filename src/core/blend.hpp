@@ -27,6 +27,8 @@ struct KeptFits {
     KernelId kernel = KernelId::gaussian;
     double scale = 0.0;              // of squared distances in the kernel
     std::vector<double> factors;     // F: centers x dim x dim
+    std::vector<std::size_t> ranks;  // rows of F that distances between queries and centers need
+    std::vector<double> rests;       // what the other rows add for each unit of plain squared distance
     std::vector<double> values;      // centers x outputs
     std::vector<double> terms;       // centers x outputs x (1 + n_quadratic_directions) x dim
     std::vector<double> directions;  // e: centers x n_quadratic_directions x dim
@@ -50,6 +52,8 @@ struct KeptFits {
         n_quadratic_directions = n_directions;
         stride = padded(most);
         factors.assign(batch.count * points.dim * points.dim, 0.0);
+        ranks.assign(batch.count, 0);
+        rests.assign(batch.count, 0.0);
         values.assign(batch.count * outputs, 0.0);
         terms.assign(batch.count * outputs * n_terms(), 0.0);
         directions.assign(batch.count * n_directions * points.dim, 0.0);
@@ -64,6 +68,28 @@ struct KeptFits {
         for (std::size_t r = 0; r < hood.rank(); ++r)
             for (std::size_t a = 0; a < dim(); ++a)
                 factor[r * dim() + hood.order()[a]] = root * hood.factor()[r * dim() + a];
+        set_rank(i, factor);
+    }
+
+  private:
+    static constexpr double kRest = 0.01;  // part of a metric's trace that is taken to be isotropic
+
+    // The trace is the sum of the squares in all rows, of which the last ones hold the least.
+    void set_rank(std::size_t i, const double* factor) {
+        const auto squares = [&](std::size_t first, std::size_t last) {
+            double sum = 0.0;
+            for (std::size_t k = first * dim(); k < last * dim(); ++k) sum += factor[k] * factor[k];
+            return sum;
+        };
+        const double most = kRest * squares(0, dim());
+        double rest = 0.0, more = 0.0;
+        std::size_t rank = dim();
+        while (rank > 0 && rest + (more = squares(rank - 1, rank)) <= most) {
+            rest += more;
+            --rank;
+        }
+        ranks[i] = rank;
+        rests[i] = rest / static_cast<double>(dim());
     }
 };
 
@@ -200,7 +226,7 @@ class BlendWorker {
             if (!(rest > 0.0)) continue;
             const bool full = active_.size() > sharing_.active;
             const double limit = full ? active_.back().squared * (rest * rest) : kInfinite;
-            const Active found{squared_distance(query, one.center, limit) / (rest * rest), one.center};
+            const Active found{squared_distance(query, one, limit) / (rest * rest), one.center};
             if (full && !(found < active_.back())) continue;
             if (full) active_.pop_back();
             active_.insert(std::upper_bound(active_.begin(), active_.end(), found), found);
@@ -208,12 +234,12 @@ class BlendWorker {
     }
 
     // In the metric of a center; infinite as soon as it is known to exceed a limit.
-    double squared_distance(const double* query, std::size_t center, double limit) {
-        const std::size_t dim = fits_.dim();
-        set_offset(query, center);
-        const double* factor = fits_.factors.data() + center * dim * dim;
-        double sum = 0.0;
-        for (std::size_t r = 0; r < dim; ++r) {
+    double squared_distance(const double* query, const Listed& one, double limit) {
+        const std::size_t dim = fits_.dim(), rank = fits_.ranks[one.center];
+        set_offset(query, one.center);
+        const double* factor = fits_.factors.data() + one.center * dim * dim;
+        double sum = fits_.rests[one.center] * one.squared;
+        for (std::size_t r = 0; r < rank; ++r) {
             const double z = hot_.dot(factor + r * dim, offset_.data(), dim);
             sum += z * z;
             if (sum > limit) return kInfinite;

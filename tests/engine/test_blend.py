@@ -121,6 +121,18 @@ def test_weights_follow_the_distances_in_the_metrics_of_the_centers():
     assert distance[0] == pytest.approx(tapered.min(), rel=1e-9)
 
 
+def test_a_small_part_of_the_metric_is_taken_to_be_isotropic():
+    data = data_of(ROWS[:, :1])
+    shapes = np.tile(np.diag([0.995, 0.003, 0.002]), (len(CENTERS), 1, 1))
+    widths = Widths.of_scale(2.0, len(CENTERS))
+    kept = Polynomial(1, 0, 0.0).keep(data, data.centers(CENTERS), shapes, widths)
+    query = CENTERS[:1] + [[0.1, 0.4, -0.3]]
+    _, distance = alone(kept, 0, query)
+    plain = np.sum((CENTERS - query) ** 2, axis=1)
+    squared = 2.0 * (0.995 * 0.1**2 + 0.005 / 3 * plain[0])
+    assert distance[0] == pytest.approx(squared / taper(plain[0], plain.max()), rel=1e-9)
+
+
 def test_centers_that_are_equally_far_share_alike():
     corners = np.array([[x, y] for x in (-1.0, 1.0) for y in (-1.0, 1.0)] + [[5.0, 0.0]])
     options = {"max_neighbors": None, "radius": None, "threads": 1}
