@@ -126,7 +126,7 @@ def test_a_small_part_of_the_metric_is_taken_to_be_isotropic():
     shapes = np.tile(np.diag([0.995, 0.003, 0.002]), (len(CENTERS), 1, 1))
     widths = Widths.of_scale(2.0, len(CENTERS))
     kept = Polynomial(1, 0, 0.0).keep(data, data.centers(CENTERS), shapes, widths)
-    query = CENTERS[:1] + [[0.1, 0.4, -0.3]]
+    query = CENTERS[:1] + np.array([[0.1, 0.4, -0.3]])
     _, distance = alone(kept, 0, query)
     plain = np.sum((CENTERS - query) ** 2, axis=1)
     squared = 2.0 * (0.995 * 0.1**2 + 0.005 / 3 * plain[0])

@@ -37,10 +37,10 @@ Array = NDArray[np.float64]
 class Requested:
     """What to find out about queries: values, and more; values alone may be blended."""
 
-    blended: bool = False
     uncertainty: bool = False
     everything: bool = False
     trace: bool = False
+    blended: bool = False
 
 
 @dataclass(frozen=True)
