@@ -198,11 +198,11 @@ def test_centers_are_limited_by_number_and_memory(monkeypatch):
     model = LocalEGOPRegressor(n_iter=1, degree=1, n_jobs=1).fit(X[:N], NOISY[:N])._models[0]
     assert len(model.blending._centers.rows) == N
     monkeypatch.setattr(blend, "MOST_CENTERS", 200)
-    assert len(blend.KeptCenters(model.field, model.decisions.choice).rows) == 200
+    assert len(blend.KeptCenters(model.data, model.decisions.choice).rows) == 200
     each = blend.bytes_each(model.data, model.decisions.choice)
     monkeypatch.setattr(blend, "MOST_BYTES", 100.0 * each)
-    few = blend.KeptCenters(model.field, model.decisions.choice)
-    few.keep(model.field, model.decisions.choice)
+    few = blend.KeptCenters(model.data, model.decisions.choice)
+    few.keep(model.data, model.field, model.decisions.choice)
     assert len(few.rows) == 100 and few._kept.nbytes <= blend.MOST_BYTES
 
 

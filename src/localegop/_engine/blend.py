@@ -51,36 +51,35 @@ class KeptCenters:
 
     Parameters
     ----------
-    field : GradientField
+    data : LocalData
     choice : Choice
         The final fit.
     """
 
-    def __init__(self, field: GradientField, choice: Choice) -> None:
-        data = field.data
+    def __init__(self, data: LocalData, choice: Choice) -> None:
         count = min(data.n, MOST_CENTERS, int(MOST_BYTES / bytes_each(data, choice)))
         self.rows = data.rows[np.arange(count) * data.n // count]  # rows are sorted: all over the data
         nothing = np.zeros((count, 0))
         self._points = _core.Points(self.rows, nothing, np.ones(count))
         self._kept: _core.KeptFits | None = None
 
-    def keep(self, field: GradientField, choice: Choice) -> None:
+    def keep(self, data: LocalData, field: GradientField, choice: Choice) -> None:
         """Make the fits of all centers, so that answers come fast."""
         if self._kept is None:
-            self._kept = _keep_fits(field, choice, self.rows)
+            self._kept = _keep_fits(data, field, choice, self.rows)
 
-    def blend(self, field: GradientField, choice: Choice, queries: Array) -> Blended:
+    def blend(self, data: LocalData, field: GradientField, choice: Choice, queries: Array) -> Blended:
         """Answer queries (q, D) in units of the recursion; a few of them without keeping any fits."""
-        threads = field.data.threads
+        threads = data.threads
         lists = np.empty((len(queries), CANDIDATES + 1), dtype=np.int32)
         _core.nearest(self._points, queries, lists, threads)
         kept = self._kept
         if kept is None:
             needed = np.unique(lists)
             if 2 * len(needed) > len(self.rows):
-                self.keep(field, choice)
-                return self.blend(field, choice, queries)
-            kept = _keep_fits(field, choice, self.rows[needed])
+                self.keep(data, field, choice)
+                return self.blend(data, field, choice, queries)
+            kept = _keep_fits(data, field, choice, self.rows[needed])
             lists = np.searchsorted(needed, lists).astype(np.int32)
         return Blended(*kept.blend(queries, lists, ACTIVE, threads))
 
@@ -103,9 +102,8 @@ def bytes_each(data: LocalData, choice: Choice) -> int:
     return 8 * (place_and_metric + value_and_slopes + more)
 
 
-def _keep_fits(field: GradientField, choice: Choice, rows: Array) -> _core.KeptFits:
+def _keep_fits(data: LocalData, field: GradientField, choice: Choice, rows: Array) -> _core.KeptFits:
     """Make the final fits at rows (m, D) and keep them."""
-    data = field.data
     centers = Centers(rows, data.neighbor_lists(rows))
     shapes = np.empty((len(rows), data.dimension, data.dimension))
     for part in chunks(len(rows), 32 * data.dimension**2 + 64 * data.max_visible):

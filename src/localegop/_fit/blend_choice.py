@@ -12,6 +12,7 @@ from localegop._engine.blend import KeptCenters, can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.chunks import chunks
 from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
 from localegop._engine.placement import follow_field
 from localegop._predict.blending import Blending
 
@@ -24,25 +25,24 @@ COVERED, MARGIN = 0.99, 3.0  # near enough is MARGIN times as far as such a shar
 NEAREST = 0.25  # squared distance that is always near enough: half the width of a neighborhood
 
 
-def choose_blending(field: GradientField, choice: Choice) -> Blending | None:
+def choose_blending(data: LocalData, field: GradientField, choice: Choice) -> Blending | None:
     """Compare a blend with exact fits, both without some points, at these points; None for exact fits.
 
     The learned gradients stay as they are. They have seen the labels of these points, but so have they for
     both sides.
     """
-    data = field.data
     if not can_blend(data, choice):
         return None
     count = min(data.n // HELD_OUT_EACH, MOST_HELD_OUT)
     held_out = np.arange(count) * data.n // count
     rest = _without(field, held_out)
     rows, labels, weight = data.rows[held_out], data.labels[held_out], data.sample_weight[held_out]
-    exact = _error(_exact_values(rest, choice, rows) - labels, weight)
-    blended = KeptCenters(rest, choice).blend(rest, choice, rows)
+    exact = _error(_exact_values(rest.data, rest, choice, rows) - labels, weight)
+    blended = KeptCenters(rest.data, choice).blend(rest.data, rest, choice, rows)
     if not _error(blended.value - labels, weight) <= TOLERATED * exact + ROUNDING**2:
         return None
     usual = float(np.sort(blended.distance)[int(COVERED * (count - 1))])
-    return Blending(max(MARGIN * usual, NEAREST)).prepare(field, choice)
+    return Blending(max(MARGIN * usual, NEAREST)).prepare(data, field, choice)
 
 
 def _without(field: GradientField, held_out: NDArray[np.intp]) -> GradientField:
@@ -56,9 +56,8 @@ def _without(field: GradientField, held_out: NDArray[np.intp]) -> GradientField:
     )
 
 
-def _exact_values(field: GradientField, choice: Choice, rows: Array) -> Array:
+def _exact_values(data: LocalData, field: GradientField, choice: Choice, rows: Array) -> Array:
     """Values (m, K) of final fits at the rows themselves."""
-    data = field.data
     values = np.empty((len(rows), data.outputs))
     for part in chunks(len(rows), 32 * data.dimension**2 + 64 * data.max_visible):
         place = follow_field(field, data.centers(rows[part]), choice, keep=False)

@@ -130,7 +130,7 @@ class ProcessBackend:
         calibration = Calibration.from_residuals(
             loo.residuals, expect_deviation(noise, factors), data.sample_weight
         )
-        blend = choose_blending(field, decisions.choice)
+        blend = choose_blending(data, field, decisions.choice)
         blending.advance()
         return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration, blend)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from localegop._engine.blend import KeptCenters
 from localegop._engine.choice import Choice
 from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
 
 Array = NDArray[np.float64]
 
@@ -33,20 +34,22 @@ class Blending:
     def __reduce__(self) -> tuple[object, ...]:
         return (Blending, (self.near,))
 
-    def prepare(self, field: GradientField, choice: Choice) -> Blending:
+    def prepare(self, data: LocalData, field: GradientField, choice: Choice) -> Blending:
         """Make the fits of all centers now, so that the first prediction is fast already."""
-        self._known(field, choice).keep(field, choice)
+        self._known(data, choice).keep(data, field, choice)
         return self
 
-    def values(self, field: GradientField, choice: Choice, queries: Array) -> tuple[Array, Array]:
+    def values(
+        self, data: LocalData, field: GradientField, choice: Choice, queries: Array
+    ) -> tuple[Array, Array]:
         """Values (q, K) in units of the recursion, and shares (q,) that centers cannot answer for."""
-        blended = self._known(field, choice).blend(field, choice, queries)
+        blended = self._known(data, choice).blend(data, field, choice, queries)
         return blended.value, uncovered(blended.distance, self.near)
 
-    def _known(self, field: GradientField, choice: Choice) -> KeptCenters:
+    def _known(self, data: LocalData, choice: Choice) -> KeptCenters:
         centers = self._centers
         if centers is None:
-            centers = self._centers = KeptCenters(field, choice)
+            centers = self._centers = KeptCenters(data, choice)
         return centers
 
 

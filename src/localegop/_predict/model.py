@@ -125,7 +125,8 @@ class Model:
         """Values (q, K) at queries, blended between centers' and own fits."""
         assert self.field is not None
         decisions = self.decisions
-        found, share = blending.values(self.field, decisions.choice, decisions.query_rows(X))
+        queries = decisions.query_rows(X)
+        found, share = blending.values(self.data, self.field, decisions.choice, queries)
         values = decisions.units.values(found)
         beyond = np.flatnonzero(share > 0.0)
         if len(beyond):

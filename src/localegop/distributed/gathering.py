@@ -41,7 +41,7 @@ def gather_model(model: PartitionedModel) -> Model:
         position=position,
         part=part,
         calibration=Calibration.from_scores(together["score"], together["sample_weight"]),
-        blending=choose_blending(whole.field, model.decisions.choice),
+        blending=choose_blending(whole.data, whole.field, model.decisions.choice),
     )
 
 
