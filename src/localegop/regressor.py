@@ -303,8 +303,11 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+    def predict(self, X: ArrayLike, return_std: bool = False, exact: bool = False) -> Any:
         """Predict labels of q points.
+
+        Where that does not raise the error at held-out points, which ``fit`` has found out, predictions are
+        blended from fits kept at training points, which is many times faster than a fit at every query.
 
         Parameters
         ----------
@@ -313,6 +316,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Whether to return the standard errors of the predictions too: how much they would vary with
             other noise in the labels, and beyond the training rows how far f may have moved on the way.
             How far labels lie from predictions: :meth:`predict_interval`.
+        exact : bool, default=False
+            Whether to make a fit at every query, as :meth:`localize`, :meth:`predict_interval` and
+            ``return_std`` always do.
 
         Returns
         -------
@@ -328,9 +334,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Once a call, if queries lie beyond the training rows: how many, and which is the farthest
             (:attr:`LocalFits.remoteness` tells it for each). Lazy answers do not warn.
         """
+        requested = Requested(blended=not (exact or return_std), uncertainty=return_std)
         if is_lazy(X):
-            return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
-        fits = self._fits(X, Requested(uncertainty=return_std))
+            return self._lazy_answers(X, requested).predicted(return_std)
+        fits = self._fits(X, requested)
         return (fits.value, fits.std) if return_std else fits.value
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:

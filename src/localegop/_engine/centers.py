@@ -81,6 +81,13 @@ class Widths:
             None if self.scales is None else self.scales[part],
         )
 
+    def columns(self) -> tuple[Array | None, Array | None]:
+        """Give the first sizes (q,) and scales (q,), of which one is None."""
+        return (
+            None if self.sizes is None else np.ascontiguousarray(self.sizes[:, 0]),
+            None if self.scales is None else np.ascontiguousarray(self.scales[:, 0]),
+        )
+
     def widen(self, factor: float, largest: float, smallest: float = 0.0) -> Widths:
         """Multiply effective sizes, within bounds; scales stay as they are."""
         if self.sizes is None:

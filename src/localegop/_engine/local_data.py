@@ -328,6 +328,50 @@ class LocalData:
             )
         )
 
+    def keep_polynomials(
+        self,
+        centers: Centers,
+        metrics: Array,
+        widths: Widths,
+        *,
+        degree: int,
+        n_quadratic_directions: int,
+        ridge: float,
+    ) -> _core.KeptFits:
+        """Make the fits of :meth:`localize` and keep them, one a center, as functions of the query."""
+        return _core.KeptFits.polynomials(
+            *self._around(centers, metrics),
+            *widths.columns(),
+            degree,
+            n_quadratic_directions,
+            float(ridge),
+            self.threads,
+        )
+
+    def keep_kriging(
+        self,
+        centers: Centers,
+        metrics: Array,
+        widths: Widths,
+        *,
+        most: int,
+        length: float,
+        ridge: float,
+        trend: bool,
+        rough: bool,
+    ) -> _core.KeptFits:
+        """Make the fits of :meth:`krige` and keep them, one a center, as functions of the query."""
+        return _core.KeptFits.kriging(
+            *self._around(centers, metrics),
+            *widths.columns(),
+            most,
+            float(length),
+            float(ridge),
+            bool(trend),
+            bool(rough),
+            self.threads,
+        )
+
     def match(self, centers: Centers, shapes: Array, widths: Widths) -> Array:
         """Scales at which neighborhoods of these shapes have the sizes asked for."""
         scales = np.empty(len(centers))
@@ -350,8 +394,7 @@ class LocalData:
         return SampledBatch(
             *_core.sampled_steps(
                 *self._around(centers, metrics),
-                None if widths.sizes is None else np.ascontiguousarray(widths.sizes[:, 0]),
-                None if widths.scales is None else np.ascontiguousarray(widths.scales[:, 0]),
+                *widths.columns(),
                 seeds,
                 step,
                 n_subsamples,

@@ -25,11 +25,11 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._predict.support import Spacing, reach_from
 from localegop._progress import SILENT, Progress
+from localegop._selection.final import Final
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
 from localegop._selection.kriging import default_kriging
-from localegop._selection.final import Final
 from localegop._selection.race import Race
 from localegop._selection.search_grid import grid_for
 

@@ -12,6 +12,7 @@ from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._engine.sites import LocalSite
+from localegop._fit.blend_choice import choose_blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model
 from localegop._predict.uncertainty import Calibration
@@ -59,4 +60,5 @@ class ProcessBackend:
         calibration: Calibration,
     ) -> Model:
         """See :class:`Backend`."""
-        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration)
+        blend = choose_blending(data, field, decisions.choice)
+        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration, blend)

@@ -118,7 +118,7 @@ def check_model(
         Rows that the model was fitted to.
     """
     steps = Optional(Number(0, MOST_STEPS, whole=True))
-    Fields(MODEL | {"steps": steps}).check("model", header)
+    Fields(MODEL | {"steps": steps, "blend_near": Optional(POSITIVE)}).check("model", header)
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     rules = check_decisions(header, own, settings)
     found, n = header["steps"], side(own, "rows", 0)

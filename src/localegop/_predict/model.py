@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.blend import CANDIDATES
 from localegop._engine.centers import Centers
 from localegop._engine.chunks import chunks
 from localegop._engine.final_fits import FitsAtCenters
@@ -17,6 +18,7 @@ from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
+from localegop._predict.blending import Blending, fade
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
@@ -32,13 +34,17 @@ from localegop.results import LocalFits, Neighbors, Status, join_fits
 Array = NDArray[np.float64]
 
 
+NEAR_THE_EDGE = 0.8  # remoteness from which on fits of their own answer, more and more
+
+
 @dataclass(frozen=True)
 class Requested:
-    """What to find out about queries: values, and more."""
+    """What to find out about queries: values, and more; values alone may be blended."""
 
     uncertainty: bool = False
     everything: bool = False
     trace: bool = False
+    blended: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class Model:
         None with the query strategy, as the field.
     calibration : Calibration or None
         None where it has to be made when intervals are asked for.
+    blending : Blending or None
+        None where every query has a fit of its own.
     """
 
     decisions: Decisions
@@ -80,6 +88,7 @@ class Model:
     field: GradientField | None = None
     loo: LooDiagnostics | None = None
     calibration: Calibration | None = None
+    blending: Blending | None = None
 
     @property
     def loo_residuals(self) -> Array | None:
@@ -123,10 +132,57 @@ class Model:
 
     def fits(self, X: Array, requested: Requested, progress: Progress = SILENT) -> LocalFits:
         """Local fits at queries X (q, D)."""
+        if requested.blended and self.blending is not None:
+            return self._blended_fits(X, self.blending, progress)
         steps = requested.trace * 3 * (self.decisions.choice.step + 1)
         each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
         return join_fits(
             [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
+        )
+
+    def _blended_fits(self, X: Array, blending: Blending, progress: Progress) -> LocalFits:
+        """Values that centers answer with, and where they cannot, those of local fits."""
+        values, remoteness = np.empty((len(X), self.data.outputs)), np.empty(len(X))
+        for rows in progress.over(chunks(len(X), 8 * (self.data.dimension + CANDIDATES)), len(X)):
+            values[rows], remoteness[rows] = self._blend(X[rows], blending)
+        return self._only_values(X, values, remoteness)
+
+    def _blend(self, X: Array, blending: Blending) -> tuple[Array, Array]:
+        """Values (q, K) at queries, blended between centers' and own fits, and their remoteness (q,)."""
+        assert self.field is not None
+        decisions = self.decisions
+        queries, support = self._look_at(X)
+        found, uncovered = blending.values(self.data, self.field, decisions.choice, queries)
+        share = np.maximum(uncovered, fade(support.remoteness, NEAR_THE_EDGE, 1.0))
+        values = decisions.units.values(found)
+        alone = np.flatnonzero(share > 0.0)
+        if len(alone):
+            exact, part = self.fits(X[alone], Requested()).value, share[alone, None]
+            blended = np.where(part < 1.0, values[alone], 0.0)
+            values[alone] = part * exact + (1.0 - part) * blended
+        return values, support.remoteness
+
+    def _only_values(self, X: Array, values: Array, remoteness: Array) -> LocalFits:
+        """Values (q, K) as fits of which little else is known."""
+        count = len(X)
+        nothing: Any = np.zeros((count, self.data.outputs, 0))
+        return LocalFits(
+            query=X,
+            value=values,
+            gradient=nothing,
+            metric=nothing,
+            agop=nothing,
+            effective_size=np.full(count, np.nan),
+            step=np.full(count, self.decisions.choice.step),
+            loo_error=nothing,
+            noise=nothing,
+            variance_factor=nothing,
+            drift=nothing,
+            remoteness=remoteness,
+            status=np.full(count, int(Status.OK), dtype=np.int64),
+            feature_scale=nothing,
+            feature_names=(),
+            output_names=(),
         )
 
     def _fits(self, X: Array, requested: Requested) -> LocalFits:

@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.archive import FORMAT
+from localegop._data.archive import FORMAT, require
 from localegop._data.curves import Curves
 from localegop._data.units import Units
+from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
+from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.file_rules import check_file, check_model
 from localegop._predict.model import Model
@@ -56,6 +58,7 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
         "radius": data.radius,
         "cutoff": data.cutoff,
         "steps": None if field is None else len(field.gradients),
+        "blend_near": None if model.blending is None else model.blending.near,
     }
     return header, {prefix + name: array for name, array in arrays.items()}
 
@@ -133,6 +136,10 @@ def unpack_model(
         model = _with_field(model, header["steps"], own)
     if "scores" in own:
         model = replace(model, calibration=Calibration(own["scores"], own["weight_below"]))
+    if header["blend_near"] is not None:
+        able = model.field is not None and can_blend(data, decisions.choice)
+        require(able, "model.blend_near is given for a model that cannot blend")
+        model = replace(model, blending=Blending(header["blend_near"]))
     return model
 
 

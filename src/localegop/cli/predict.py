@@ -88,7 +88,7 @@ def _columns(
     model, X = queries.model, queries.X
     targets = model.output_names_
     with _told_once(queries, console) as beyond:
-        parts = list(model.predict(X, return_std=True)) if std else [model.predict(X)]
+        parts = list(model.predict(X, return_std=True)) if std else [model.predict(X, exact=bool(levels))]
         if levels:
             parts.append(model.predict_interval(X, levels))  # lower, upper, lower, upper, ...
     values = np.concatenate([np.reshape(part, (len(X), len(targets), -1)) for part in parts], axis=2)

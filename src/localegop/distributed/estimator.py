@@ -110,7 +110,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Threads of one task: a worker runs as many tasks at a time as it has threads."""
         return 1 if self.n_jobs is None else self._settings().threads
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, exact: bool = True) -> Any:
         """Predict labels of q points, lazily.
 
         Parameters
@@ -118,6 +118,8 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         X : dask array or dataframe, or array-like, of shape (q, D)
         return_std : bool, default=False
             Whether to return the standard errors of the predictions too.
+        exact : bool, default=True
+            Makes no difference: every query has a fit of its own.
 
         Returns
         -------

@@ -9,6 +9,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from localegop._fit.blend_choice import choose_blending
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._predict.uncertainty import Calibration
@@ -33,11 +34,14 @@ def gather_model(model: PartitionedModel) -> Model:
         table: Table = cluster.gather([inputs])[0]
         position[table["input_row"]] = first + table["position"]
         part[table["input_row"]] = table["weight_fraction"]
+    whole = attach_rows(QueryContext.of(model), together)
+    assert whole.field is not None
     return replace(
-        attach_rows(QueryContext.of(model), together),
+        whole,
         position=position,
         part=part,
         calibration=Calibration.from_scores(together["score"], together["sample_weight"]),
+        blending=choose_blending(whole.data, whole.field, model.decisions.choice),
     )
 
 
