@@ -22,18 +22,18 @@ from localegop._fit.trials import Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._progress import Progress, ProgressBar
+from localegop._selection.final import Final
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
 from localegop._selection.kriging import default_kriging
-from localegop._selection.final import Final
 from localegop._selection.race import Race
 from localegop._selection.search_grid import grid_for
 
 Array = NDArray[np.float64]
 
 DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
-FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: as many as a tenth of the points, within these bounds
+FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: a tenth of the points, within these bounds
 
 
 def fit_model(rows: DistinctRows, settings: Settings) -> Model:
@@ -64,7 +64,7 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
 
 
 def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -> Start[D]:
-    """Take the best of the trials: in axes from slopes if they are free, in the initial ones if in doubt."""
+    """Take the best of the trials: in axes from slopes if free, in the initial ones if in doubt."""
     if grid_for(start.decisions.settings, start.data).settled or start.data.n < FEWEST_POINTS:
         return start
     search = Search(backend, start, draw_folds(start.data.n, start.decisions.settings.seed))

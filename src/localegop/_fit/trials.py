@@ -129,7 +129,9 @@ class Trial(Generic[D, M_co]):
         """Try larger sizes as long as the error falls, and return the best polynomial."""
         race = Race(self.holdout, [best])
         race.run_to(SECOND_LOOK)
-        while best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest:
+        while (
+            best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest
+        ):
             race.join(self._choices(self.grid.wider(best)))
             if race.best == best:
                 break
