@@ -20,7 +20,7 @@ from localegop.datasets import make_helix
 
 X, Y = make_helix(150, 3, random_state=0)
 HELD_OUT = np.array([9, 3, 100, 42])
-CHOICE = Choice(1, 40.0, Polynomial(1, 0, 1e-4))
+CHOICE = Choice(1, 30.0, Polynomial(1, 0, 1e-4))
 
 
 def prepared(labels=Y, choice=CHOICE, **parameters):
@@ -125,5 +125,5 @@ def test_a_wide_choice_makes_the_model_look_farther(monkeypatch):
     assert start.data.max_visible == 60 and start.data.largest_size == 30.0
     model = _learn(backend, start, SILENT)
     assert model.data.max_visible == 150 and model.field.largest_size == 30.0
-    backend, start = prepared(choice=replace(wide, size=30.0), max_neighbors="auto")
+    backend, start = prepared(max_neighbors="auto")
     assert _learn(backend, start, SILENT).data.max_visible == 60

@@ -93,6 +93,15 @@ def test_finishing_a_race_tries_finer_sizes_and_larger_ridges():
     assert any(each not in grid for each in race.choices)
 
 
+@pytest.mark.parametrize("n_iter", [1, 2])
+def test_races_of_one_or_two_choices(n_iter):
+    """A third of two choices is one."""
+    one = trial(n_iter=n_iter, degree=1, ridge=1e-2, schedule="power")
+    assert len(one.grid.coarse().choices(3)) == 2
+    one.finish()
+    assert one.race.choices
+
+
 def test_only_kriging_is_left_where_it_is_asked_for():
     one = trial(n_iter=1, final="kriging")
     one.finish()

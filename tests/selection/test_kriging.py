@@ -137,12 +137,6 @@ def test_only_kriging_is_left_where_it_is_asked_for():
     )
 
 
-def test_noise_of_a_linear_function_leaves_polynomials():
-    X = np.random.default_rng(0).uniform(size=(200, 2))
-    y = X @ [1.0, 2.0] + np.random.default_rng(1).normal(0.0, 0.5, 200)
-    assert isinstance(LocalEGOPRegressor(n_iter=1).fit(X, y).choice_.final, Polynomial)
-
-
 def test_a_degree_asks_for_polynomials():
     assert isinstance(LocalEGOPRegressor(degree=1).fit(*smooth(150)).choice_.final, Polynomial)
 

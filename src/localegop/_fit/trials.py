@@ -88,7 +88,7 @@ class Trial(Generic[D, M_co]):
         settings = self.search.settings
         race = Race(self.holdout, self._choices(self.grid.coarse()))
         race.run_to(FIRST_LOOK)
-        race.keep(len(race.choices) // 3)
+        race.keep(max(len(race.choices) // 3, 1))
         race.run_to(SECOND_LOOK)
         best = race.best
         race.keep(12)
