@@ -21,8 +21,8 @@ from comparison.datasets import DATASETS, held_out_quarter, usual_sets
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import final_fits, gradient_field
-from localegop._fit import attempts, initial_axes, initial_units, pilot_fits, plan
-from localegop._selection import kriging
+from localegop._fit import initial_axes, initial_units, pilot_fits, plan, trials
+from localegop._selection import final, isotropic_baseline, kriging, race, search_grid
 from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
 
@@ -37,7 +37,14 @@ sets scatter by some percent. Written by `python benchmarks/defaults.py --page F
 {table}
 """
 
-KRIGING_POINTS = [(module, "MAX_KRIGING_POINTS") for module in (final_fits, kriging)]
+LOOKING = (isotropic_baseline, race, trials)
+
+
+def mean_errors(errors, sample_weight, variances):
+    """Errors as they were seen, whatever the variances."""
+    return sample_weight @ errors / sample_weight.sum()
+
+
 # What is changed: parameters of the estimator, and constants of modules.
 VARIANTS = {
     "final='polynomial'": ({"final": "polynomial"}, {}),
@@ -56,6 +63,7 @@ VARIANTS = {
     "momentum=1": ({"momentum": 1.0}, {}),
     "ridge=1e-6": ({"ridge": 1e-6}, {}),
     "ridge=1e-2": ({"ridge": 1e-2}, {}),
+    "max_neighbors=None": ({"max_neighbors": None}, {}),
     "max_neighbors=100": ({"max_neighbors": 100}, {}),
     "max_neighbors=300": ({"max_neighbors": 300}, {}),
     "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
@@ -66,15 +74,20 @@ VARIANTS = {
     "AGOPs over six times the points": ({}, {(gradient_field, "AGOP_WIDENING"): 6.0}),
     "1,000 points for axes and units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),
     "axes kept down to 0.2 of the longest": ({}, {(initial_axes, "KEPT_SCALE"): 0.2}),
-    "kriging of 100 points": ({}, dict.fromkeys(KRIGING_POINTS, 100)),
-    "kriging of 400 points": ({}, dict.fromkeys(KRIGING_POINTS, 400)),
+    "kriging of 100 points": ({}, {(final_fits, "MAX_KRIGING_POINTS"): 100}),
+    "kriging of 400 points": ({}, {(final_fits, "MAX_KRIGING_POINTS"): 400}),
     "kriging with lengths to 16": ({}, {(kriging, "LENGTHS"): (1.0, 2.0, 4.0, 8.0, 16.0)}),
     "kriging with lengths from 0.5": ({}, {(kriging, "LENGTHS"): (0.5, 1.0, 2.0, 4.0, 8.0)}),
     "kriging with ridges to 1": ({}, {(kriging, "RIDGES"): (*kriging.RIDGES, 1.0)}),
-    "kriging if better at all": ({}, {(attempts, "CLEAR_GAIN"): 1.0}),
     "kriging always with a trend": ({}, {(kriging, "NOISY_RIDGES"): ()}),
     "kriging never rough": ({}, {(kriging, "ROUGH_LENGTHS"): ()}),
-    "no second look at polynomials": ({}, {(attempts, "refine_choice"): lambda choice, *others: choice}),
+    "250 anchors of a fold": ({}, {(trials, "FOLD_ANCHORS"): 250}),
+    "all points anchors": ({}, {(trials, "FOLD_ANCHORS"): 10**9, (plan, "FEW_ANCHORS"): 10**9}),
+    "a first look at 30 points": ({}, {(module, "FIRST_LOOK"): 30 for module in LOOKING}),
+    "a first look at 300 points": ({}, {(module, "FIRST_LOOK"): 300 for module in LOOKING}),
+    "no finer sizes": ({}, {(search_grid, "FINER"): 1.0}),
+    "no larger ridges": ({}, {(search_grid, "LARGE_RIDGES"): ()}),
+    "the least error seen": ({}, {(module, "expected_errors"): mean_errors for module in (final, race)}),
     "never without axes from slopes": ({}, {(plan, "DOUBTFUL"): 0.0}),
     "always also without axes from slopes": ({}, {(plan, "DOUBTFUL"): np.inf}),
 }

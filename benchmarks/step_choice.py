@@ -14,14 +14,17 @@ from sklearn.preprocessing import StandardScaler
 
 from localegop._data.rows import merge_rows
 from localegop._engine.centers import Widths
-from localegop._engine.gradient_field import FieldLearner, GradientField
+from localegop._engine.gradient_field import learn_field, spread_points
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import MetricUpdate, Recursion, Stage, isotropic_shapes
+from localegop._engine.recursion import MetricUpdate, isotropic_shapes
+from localegop._engine.sites import LocalSite
 from localegop._fit.process import ProcessBackend
+from localegop._fit.trials import FOLD_ANCHORS
 from localegop._progress import SILENT
 from localegop._selection.folds import draw_folds
-from localegop._selection.holdout import _values_by_step
-from localegop._selection.search_grid import SearchGrid, pick_choice, quadratic_directions_for, sizes_for
+from localegop._selection.holdout import _polynomials, errors_at, variances_at
+from localegop._selection.race import MANY_VARIANCES, expected_errors
+from localegop._selection.search_grid import SearchGrid, quadratic_directions_for, sizes_for
 from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
 from localegop.kernels import as_kernel
 from localegop.schedules import EffectiveSampleSize
@@ -30,104 +33,89 @@ RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 N_ITER = 4
 
 
-def learn(data, update, grid):
-    """Field of all points, and leave-one-out values (step, size, directions, ridge, point) of the grid."""
-    centers = data.all_own_centers(data.neighbor_lists(data.rows))
-    learner = FieldLearner(data, RIDGES, centers, SILENT)
-    recursion = Recursion(learner, update, data, Stage.first(data.n, data.dimension))
-    values = []
-    for t in range(N_ITER + 1):
-        batch = data.localize(
-            centers,
-            recursion.shape,
-            Widths.of_sizes(grid.sizes, data.n),
-            degree=1,
-            quadratic_directions=grid.quadratic_directions,
-            ridges=grid.ridges,
-        )
-        values.append(np.moveaxis(batch.value[..., 0], 0, -1))
-        if t < N_ITER:
-            recursion.advance()
-    field = GradientField(data, update, tuple(learner.gradients), tuple(learner.loo_errors))
-    return field, np.array(values)
+def values_at(field, site, choices, own=None):
+    """Values (point, choice) at the centers of a site; ``own`` if they are the anchors."""
+    values = np.empty((len(site), len(choices)))
+    for step, shapes in enumerate(field.shapes(site.rows, N_ITER, own)):
+        numbers = [k for k, choice in enumerate(choices) if choice.step == step]
+        values[:, numbers] = _polynomials(field, site, step, shapes, [choices[k] for k in numbers])[..., 0]
+    return values
+
+
+def learn(backend, data, update, points):
+    """Field of some of the points, and the site of these."""
+    site = backend.own_site(data, points)
+    return learn_field(site, backend.as_data(site), update, RIDGES, N_ITER, SILENT), site
+
+
+def held_out_errors(backend, data, update, choices):
+    """Squared errors (point, choice) at held-out points, and variance factors (choice,)."""
+    errors, variances = [], []
+    for fold in draw_folds(data.n, 0):
+        rest, site = backend.hold_out(data, fold)
+        field, _ = learn(backend, rest, update, spread_points(rest.n, FOLD_ANCHORS))
+        errors.append(errors_at(field, site, choices))
+        some = np.arange(min(MANY_VARIANCES, len(site)))
+        variances.append(variances_at(field, site.pick(some), choices).mean(axis=0))
+    return np.concatenate(errors), np.mean(variances, axis=0)
 
 
 def smoothed(data, errors, queries, size):
-    """Squared errors averaged over Euclidean neighborhoods of the queries: (options, query)."""
-    options = errors.reshape(-1, data.n)
+    """Squared errors (point, choice) averaged over Euclidean neighborhoods of the queries."""
     hoods = data.localize(
         data.centers(queries),
         isotropic_shapes(len(queries), data.dimension),
         Widths.of_sizes((min(size, 0.4 * data.max_visible),), len(queries)),
         keep=True,
     ).neighborhoods
-    return hoods.means(np.ascontiguousarray(options.T), data.threads).T
+    return hoods.means(np.ascontiguousarray(errors), data.threads)
 
 
-def compare(name, X, y, queries, truth):
-    """One row of the table."""
+def prepare(X, y, queries):
+    """Data and queries in units of standard deviations."""
     scaler = StandardScaler().fit(X)
-    rows, centers = scaler.transform(X), np.ascontiguousarray(scaler.transform(queries))
-    mean, scale = y.mean(), y.std()
-    labels, target = ((v - mean) / scale for v in (y, truth))
     data = LocalData(
-        np.ascontiguousarray(rows),
-        np.ascontiguousarray(labels[:, None]),
+        np.ascontiguousarray(scaler.transform(X)),
+        np.ascontiguousarray((y - y.mean())[:, None] / y.std()),
         np.ones(len(y)),
         kernel=as_kernel("gaussian"),
         max_neighbors=1000,
         radius=None,
         threads=os.cpu_count() or 1,
     )
+    return data, np.ascontiguousarray(scaler.transform(queries))
+
+
+def compare(name, X, y, queries, truth):
+    """One row of the table."""
+    data, centers = prepare(X, y, queries)
+    target = (truth - y.mean()) / y.std()
+    backend = ProcessBackend(merge_rows(data.rows, data.labels, data.sample_weight))
     stop = 2.0 * data.dimension + 10.0
     update = MetricUpdate(EffectiveSampleSize(max(200.0, stop), stop, N_ITER), 0.5, 1.0, None)
     directions = quadratic_directions_for(data.dimension)[:3]
-    grid = SearchGrid(tuple(range(N_ITER + 1)), sizes_for(data), True, directions, RIDGES)
-    field, loo = learn(data, update, grid)
-    at_queries = np.array(
-        [np.moveaxis(v[..., 0], 0, -1) for v in _values_by_step(field, data.centers(centers), grid)]
+    choices = SearchGrid(tuple(range(N_ITER + 1)), sizes_for(data), True, directions, RIDGES).choices(
+        data.dimension
     )
-    backend = ProcessBackend(merge_rows(data.rows, data.labels, data.sample_weight))
-    held_out = np.concatenate(
-        [
-            backend.learn_without(data, update, grid, part, None, SILENT).errors
-            for part in draw_folds(data.n, 0)
-        ],
-        axis=-1,
-    )
+    field, site = learn(backend, data, update, np.arange(data.n))
+    loo = (values_at(field, site, choices, np.arange(data.n)) - data.labels) ** 2
+    there = LocalSite(data, data.centers(centers), target[:, None], np.ones(len(target)))
+    values = values_at(field, there, choices)
+    held_out, variances = held_out_errors(backend, data, update, choices)
+    expected = expected_errors(held_out, np.ones(len(held_out)), variances)
+    ranking, everyone = np.argsort(held_out.mean(axis=0)), np.arange(len(target))
 
-    chosen = pick_choice(grid, held_out, np.ones(held_out.shape[-1]), data.dimension)
-    fitting = grid.allowed(data.dimension)
-    loo_errors = (loo - labels) ** 2
-    loo_errors[~fitting] = np.inf
-    held_out[~fitting] = np.inf
-    flat = at_queries.reshape(-1, len(target))
-    everyone = np.arange(len(target))
+    def error(guess):
+        return float(np.mean((guess - target) ** 2))
 
-    def error(values):
-        return float(np.mean((values - target) ** 2))
-
-    ours = flat[
-        np.ravel_multi_index(
-            (
-                grid.steps.index(chosen.step),
-                grid.sizes.index(chosen.size),
-                grid.quadratic_directions.index(chosen.final.n_quadratic_directions),
-                grid.ridges.index(chosen.ridge),
-            ),
-            fitting.shape,
-        )
-    ]
-    ranking = np.argsort(held_out.mean(axis=-1), axis=None)
-    best = [error(v) for v, fits in zip(flat, fitting.ravel(), strict=True) if fits]
     results = [
-        error(flat[smoothed(data, loo_errors, centers, 20.0).argmin(axis=0), everyone]),
-        error(flat[smoothed(data, loo_errors, centers, 300.0).argmin(axis=0), everyone]),
-        error(flat[loo_errors.mean(axis=-1).argmin()]),
-        error(flat[ranking[0]]),
-        error(flat[ranking[:5]].mean(axis=0)),
-        error(ours),
-        min(best),
+        error(values[everyone, smoothed(data, loo, centers, 20.0).argmin(axis=1)]),
+        error(values[everyone, smoothed(data, loo, centers, 300.0).argmin(axis=1)]),
+        error(values[:, loo.mean(axis=0).argmin()]),
+        error(values[:, ranking[0]]),
+        error(values[:, ranking[:5]].mean(axis=1)),
+        error(values[:, expected.argmin()]),
+        min(error(each) for each in values.T),
     ]
     print(f"| {name} | " + " | ".join(f"{r:.2g}" for r in results) + " |", flush=True)
 
@@ -166,7 +154,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    compared = ["LOO, own 20", "LOO, wide 300", "LOO, global", "held out", "mean of 5", "1-SE (ours)"]
+    compared = ["LOO, own 20", "LOO, wide 300", "LOO, global", "held out", "mean of 5", "expected (ours)"]
     print("| data | " + " | ".join(compared) + " | hindsight |")
     print("|---|---|---|---|---|---|---|---|")
     for name, arrays in problems(quick):

@@ -8,6 +8,8 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
 from localegop._engine import chunks
@@ -127,6 +129,37 @@ def test_loo_residuals_leave_the_point_out():
     if base.choice_.size == other.choice_.size:
         gap = other.loo_residuals_[7] - base.loo_residuals_[7]
         assert gap == pytest.approx(1.0, abs=1e-9)
+
+
+def test_residuals_are_found_when_they_are_asked_for():
+    model = LocalEGOPRegressor(**QUICK)
+    assert not hasattr(model, "loo_residuals_")
+    with pytest.raises(NotFittedError):
+        model.loo_residuals_  # noqa: B018
+    model.fit(X[TRAIN], Y[TRAIN])
+    assert "loo_residuals_" not in vars(model)
+    early = pickle.loads(pickle.dumps(model))
+    found = model.loo_residuals_
+    assert found.shape == (350,) and model.loo_residuals_ is found
+    assert np.array_equal(early.loo_residuals_, found)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).loo_residuals_, found)
+    (inside,) = model._models
+    known = inside.loo.residuals[inside.position, 0] * inside.decisions.units.label_scale[0]
+    assert np.array_equal(found, known)  # all rows are anchors here
+    assert not hasattr(clone(model), "loo_residuals_")
+    model.fit(X[:100], Y[:100])
+    assert model.loo_residuals_.shape == (100,)
+
+
+def test_residuals_of_several_outputs_and_of_none():
+    both = np.column_stack([Y[:100], X[:100, 0]])
+    for outputs in ("shared", "separate"):
+        model = LocalEGOPRegressor(**QUICK, degree=1, outputs=outputs).fit(X[:100], both)
+        assert model.loo_residuals_.shape == (100, 2)
+    query = LocalEGOPRegressor("query", **QUICK).fit(X[:60], Y[:60])
+    assert not hasattr(query, "loo_residuals_")
+    with pytest.raises(AttributeError, match="strategy='query' leaves no residuals"):
+        query.loo_residuals_  # noqa: B018
 
 
 @pytest.mark.parametrize("strategy", ["field", "query"])

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
+from functools import cached_property
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
@@ -56,8 +57,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     strategy : {"field", "query"}, default="field"
-        "field" learns gradients at all training points once, in ``fit``, after which a prediction takes
-        milliseconds. "query" is Algorithm 1 of the paper: every query runs a recursion of its own.
+        "field" learns gradients once, in ``fit``, at some thousand of the training points, or all if there
+        are fewer, after which a prediction takes milliseconds. "query" is Algorithm 1 of the paper: every
+        query runs a recursion of its own.
     schedule : {"effective_size", "power", "geometric"} or object, default="effective_size"
         How neighborhoods shrink. "effective_size" aims at effective sample sizes and needs no units;
         "power" and "geometric" are bandwidths in the units of the (initially scaled) features. An object is
@@ -96,10 +98,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         200 neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
         (Gaussian or exponential) are chosen at held-out points. "auto" takes kriging if that lowers the
         error there; polynomials if a ``degree`` is given. The query strategy knows polynomials only.
-    max_neighbors : int or None, default=1000
-        A center looks at its nearest this many points only, which makes its cost independent of n. None
-        is exact. No fit averages the noise of more labels than this: where rows are very many and labels
-        noisy, a larger number lowers the error, at a cost that grows with it.
+    max_neighbors : int, "auto" or None, default="auto"
+        A center looks at its nearest this many points only, which makes its cost independent of n. "auto"
+        means 1,000, and up to 32,768 for the final fit where wider neighborhoods do better at held-out
+        points, as with very many rows and noisy labels. None means all points.
     outputs : {"shared", "separate"}, default="shared"
         With several outputs, one metric for all of them (from the sum of their AGOPs) or one for each.
     missing : {"error", "drop"}, default="error"
@@ -142,7 +144,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         would do as well. NaN if nothing was held out, as with the query strategy; with
         ``outputs="separate"`` a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
-        Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0.
+        Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0. Found
+        when it is first asked for, which takes a fit at every row.
 
     Examples
     --------
@@ -270,7 +273,6 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_samples_ = len(features)
         self.output_names_ = name_outputs(y, columns.shape[1], self._flat_output)
         self._publish()
-        self._publish_residuals()
         return self
 
     def _checked(
@@ -291,12 +293,18 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
         self.gain_over_isotropic_ = gains[0] if single else gains
 
-    def _publish_residuals(self) -> None:
-        """Set the residuals of the training rows, if there are any."""
-        residuals = [model.loo_residuals for model in self._models if model.loo_residuals is not None]
-        if residuals:
-            together = np.hstack(residuals)
-            self.loo_residuals_ = together[:, 0] if self._flat_output else together
+    @cached_property
+    def loo_residuals_(self) -> Array:
+        """Label minus leave-one-out prediction at the training points, found when it is first asked for."""
+        check_is_fitted(self, "_models")
+        view = self._snapshot()
+        threads = count_threads(view.n_jobs)
+        found = [model.with_threads(threads).loo_residuals for model in view._models]
+        residuals = [each for each in found if each is not None]
+        if not residuals:
+            raise AttributeError(f"strategy={view.strategy!r} leaves no residuals at the training points")
+        together: Array = np.hstack(residuals)
+        return together[:, 0] if view._flat_output else together
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -492,7 +500,6 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ]
         self._decisions = [model.decisions for model in self._models]
         self._restore_names(header)
-        self._publish_residuals()
 
     def _restore_names(self, header: dict[str, Any]) -> None:
         """Set what does not concern single models, and check that these fit to it."""

@@ -53,14 +53,16 @@ def test_the_nearest_points_are_listed():
     assert local_data(max_neighbors=60).neighbor_lists(QUERIES) is None
 
 
-@pytest.mark.parametrize(("limit", "most", "visible"), [(20, 10, 10), (10, 20, 10), (None, 30, 30)])
-def test_limited_data_look_at_the_nearest_few(limit, most, visible):
+@pytest.mark.parametrize(("limit", "most", "visible"), [(20, 10, 10), (10, 20, 20), (None, 30, 30)])
+def test_data_can_see_fewer_or_more_neighbors(limit, most, visible):
     data = local_data(max_neighbors=limit)
-    limited = data.limited(most)
-    assert limited.max_visible == visible and limited.n == data.n
-    lists = limited.neighbor_lists(QUERIES)
+    seeing = data.seeing(most)
+    assert seeing.max_visible == visible and seeing.n == data.n and data.limit == limit
+    lists = seeing.neighbor_lists(QUERIES)
     distances = squared_distances(X, QUERIES[0], np.eye(3))
     assert set(lists.indices[: lists.start[1]]) == set(np.argsort(distances)[:visible])
+    everything = data.seeing(None)
+    assert everything.limit is None and everything.neighbor_lists(QUERIES) is None
 
 
 def test_restricted_lists_leave_out_and_renumber():

@@ -1,4 +1,4 @@
-"""Pilot fits: which points are tried, with how many neighbors, and with which errors."""
+"""Pilot fits: which points are tried, and with which errors."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,7 @@ import pytest
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._fit.initial_units import find_initial_units
-from localegop._fit.pilot_fits import (
-    every_kth_point,
-    pilot_neighbor_count,
-    run_pilot,
-    with_fewer_neighbors,
-)
+from localegop._fit.pilot_fits import PILOT_POINTS, run_pilot
 from localegop._fit.process import ProcessBackend
 from localegop._selection.search_grid import sizes_for
 from localegop.reference import KERNELS, local_linear, scale_for_effective_size, squared_distances
@@ -28,21 +23,10 @@ def prepared(n, dimension=2, **parameters):
     return backend, find_initial_units(backend, settings)[2]
 
 
-def test_few_points_are_all_tried_and_of_many_some():
-    assert every_kth_point(7).tolist() == list(range(7))
-    assert len(every_kth_point(999)) == 999
-    assert every_kth_point(100_000)[:3].tolist() == [0, 200, 400]
-    assert len(every_kth_point(100_000)) == 500
-
-
-def test_only_where_points_are_many_fewer_neighbors_are_enough():
-    assert pilot_neighbor_count(4999, 1000) == 1000
-    assert [pilot_neighbor_count(5000, visible) for visible in (1000, 100)] == [500, 100]
-    _, few = prepared(100)
-    assert with_fewer_neighbors(few) is few
-    _, many = prepared(5000)
-    limited = with_fewer_neighbors(many)
-    assert many.max_visible == 1000 and limited.max_visible == 500 and limited.n == 5000
+def test_of_many_points_some_are_tried():
+    backend, data = prepared(700)
+    found = run_pilot(backend, data, RIDGES, gradients=True)
+    assert len(found.gradients) == len(found.sample_weight) == PILOT_POINTS
 
 
 @pytest.mark.parametrize("max_neighbors", [None, 40])

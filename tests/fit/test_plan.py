@@ -1,17 +1,17 @@
-"""The plan of a fit: how many attempts there are, which one wins, and who does the work."""
+"""The plan of a fit: which trials there are, which one wins, and who does the work."""
 
 import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
+from localegop._engine.sites import LocalSite
 from localegop._fit import plan
 from localegop._fit.plan import fit_field, fit_model
 from localegop._fit.process import ProcessBackend
 from localegop.datasets import make_helix
 
-ATTEMPTS = ("attempt_from_pilot_slopes", "attempt_from_fitted_slopes", "attempt_in_initial_axes")
-QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2}
+QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2, "n_jobs": 1}
 
 
 def noisy_helix(n=150, dimension=3, seed=0):
@@ -20,23 +20,18 @@ def noisy_helix(n=150, dimension=3, seed=0):
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Names of the attempts that a fit makes, with their errors."""
-    found = []
-
-    def watch(name):
-        attempt = getattr(plan, name)
-
-        def watched(*given):
-            result = attempt(*given)
-            found.append((name, (result[0] if isinstance(result, tuple) else result).error))
-            return result
-
-        monkeypatch.setattr(plan, name, watched)
-
-    for name in ATTEMPTS:
-        watch(name)
+def settled(monkeypatch):
+    """Trials that a fit compares at last."""
+    found, settle = [], plan._settle
+    monkeypatch.setattr(plan, "_settle", lambda trials: found.extend(trials) or settle(trials))
     return found
+
+
+def axes_of(trials):
+    """Whether each trial is in the initial axes, which have a name."""
+    return [
+        "initial" if isinstance(trial.start.decisions.initial_metric, str) else "slopes" for trial in trials
+    ]
 
 
 def fitted(X, y, **parameters):
@@ -55,70 +50,79 @@ def fitted(X, y, **parameters):
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_axes_that_are_not_free_leave_one_attempt(made, changed):
+def test_axes_that_are_not_free_leave_one_trial(settled, changed):
     X, y = noisy_helix()
     model = fitted(X, y, **QUICK | changed)
-    assert [name for name, _ in made] == ["attempt_in_initial_axes"]
-    assert model.decisions.choice.error == made[0][1]
-    assert model.decisions.isotropic_error > 0.0
+    assert axes_of(settled) == ["initial"]
+    assert model.decisions.choice.error > 0.0 and model.decisions.isotropic_error > 0.0
 
 
-@pytest.mark.parametrize(("n", "dimension"), [(9, 3), (150, 1)])
-def test_one_feature_or_few_points_leave_one_attempt(made, n, dimension):
+def test_one_feature_leaves_one_trial(settled):
     X, y = noisy_helix()
-    model = fitted(X[:n, :dimension], y[:n], **QUICK)
-    assert [name for name, _ in made] == ["attempt_in_initial_axes"]
-    assert np.isnan(model.decisions.isotropic_error) == (n == 9)
+    fitted(X[:, :1], y, **QUICK)
+    assert axes_of(settled) == ["initial"]
 
 
-@pytest.mark.parametrize(("doubtful", "count"), [(np.inf, 3), (0.0, 2)])
-def test_the_attempt_with_the_least_error_is_learned_from_all_points(made, monkeypatch, doubtful, count):
+@pytest.mark.parametrize(
+    ("doubtful", "axes"), [(np.inf, ["slopes", "slopes", "initial"]), (0.0, 2 * ["slopes"])]
+)
+def test_free_axes_are_tried_twice_and_the_initial_ones_in_doubt(settled, monkeypatch, doubtful, axes):
     monkeypatch.setattr(plan, "DOUBTFUL", doubtful)
     X, y = noisy_helix()
     model = fitted(X, y, **QUICK)
-    assert [name for name, _ in made] == list(ATTEMPTS[:count])
-    assert model.decisions.choice.error == min(error for _, error in made)
+    assert axes_of(settled) == axes
+    errors = [trial.race.means.min() for trial in settled]
+    assert model.decisions.choice.error <= 1.1 * min(errors)
+    units = [trial.start.decisions.units.transform for trial in settled]
+    assert any(np.array_equal(model.decisions.units.transform, each) for each in units)
     assert model.data.n == 150 and all(len(each) == 150 for each in model.field.gradients)
 
 
-def test_units_without_axes_compete_where_axes_hardly_help(monkeypatch):
-    X, y = noisy_helix(200, 4)
-    tried = []
-    attempt = plan.attempt_in_initial_axes
-    monkeypatch.setattr(plan, "attempt_in_initial_axes", lambda *given: tried.append(1) or attempt(*given))
-    monkeypatch.setattr(plan, "DOUBTFUL", 1e9)
-    most = LocalEGOPRegressor().fit(X, y)
-    assert tried == [1]
-    monkeypatch.setattr(plan, "DOUBTFUL", 0.0)
-    least = LocalEGOPRegressor().fit(X, y)
-    assert tried == [1] and most.choice_.error <= least.choice_.error
+@pytest.mark.parametrize(
+    ("n", "parameters", "kind"),
+    [
+        (8, {}, "polynomial"),
+        (8, {"final": "kriging"}, "kriging"),
+        (150, {"n_iter": 0, "degree": 1, "ridge": 0.1, "schedule": "power"}, "polynomial"),
+    ],
+)
+def test_nothing_is_held_out_where_there_is_nothing_to_choose(monkeypatch, n, parameters, kind):
+    monkeypatch.setattr(ProcessBackend, "hold_out", None)
+    X, y = noisy_helix()
+    decisions = fitted(X[:n], y[:n], **parameters).decisions
+    assert decisions.choice.final.kind == kind
+    assert np.isnan(decisions.choice.error) and np.isnan(decisions.isotropic_error)
 
 
 class WatchedBackend(ProcessBackend):
-    """A backend that notes what it is asked for."""
+    """A backend that notes which points are held out and in how many dimensions."""
 
     def __init__(self, rows):
         super().__init__(rows)
-        self.calls = []
+        self.held_out = []
 
-    def learn_without(self, data, update, grid, held_out, axes, progress):
-        self.calls.append(tuple(held_out.tolist()))
-        return super().learn_without(data, update, grid, held_out, axes, progress)
-
-    def learn(self, data, decisions, progress):
-        self.calls.append("learn")
-        return super().learn(data, decisions, progress)
+    def hold_out(self, data, held_out):
+        self.held_out.append(tuple(held_out.tolist()))
+        return super().hold_out(data, held_out)
 
 
-def test_all_attempts_share_their_folds_and_the_work_is_the_backends(monkeypatch):
+def test_all_trials_share_their_folds(monkeypatch):
     monkeypatch.setattr(plan, "DOUBTFUL", np.inf)
     X, y = noisy_helix()
     backend = WatchedBackend(merge_rows(X, y[:, None], np.ones(150)))
     model = fit_field(backend, LocalEGOPRegressor(**QUICK)._settings())
-    assert backend.calls.pop() == "learn"
-    assert backend.calls == 3 * backend.calls[:5]  # three attempts at the same five folds
-    assert sorted(sum(backend.calls[:5], ())) == list(range(150))
+    folds = set(backend.held_out)
+    assert sorted(sum(folds, ())) == list(range(150)) and len(folds) == 5
+    assert len(backend.held_out) == 15  # three trials
     assert np.array_equal(model.loo.residuals, fitted(X, y, **QUICK).loo.residuals)
+
+
+def test_work_at_centers_is_done_at_sites_only(monkeypatch):
+    """So that a cluster can do it: without sites there is no fit."""
+    monkeypatch.setattr(LocalSite, "run", lambda self, *given: 1 / 0)
+    X, y = noisy_helix()
+    with pytest.raises(ZeroDivisionError):
+        fitted(X, y, **QUICK)
 
 
 @pytest.mark.parametrize(("degree", "directions"), [("auto", 0), (0, 0), (1, 0), (2, 1)])

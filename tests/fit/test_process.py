@@ -1,4 +1,4 @@
-"""The work of a fit in one process."""
+"""The work of a fit in one process: data in units, sites, and the model that comes out."""
 
 from dataclasses import replace
 
@@ -7,121 +7,123 @@ import pytest
 
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
-from localegop._engine.local_data import LocalData
+from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Polynomial
+from localegop._engine.gradient_field import spread_points
 from localegop._engine.settings import unit_length
-from localegop._fit.initial_units import find_initial_units
+from localegop._fit import plan
+from localegop._fit.plan import _learn
 from localegop._fit.process import ProcessBackend
-from localegop._predict.decisions import Decisions
+from localegop._fit.trials import Start
 from localegop._progress import SILENT, ProgressBar
-from localegop._selection.search_grid import SearchGrid
 from localegop.datasets import make_helix
 
 X, Y = make_helix(150, 3, random_state=0)
-GRID = SearchGrid((0, 1), (40.0, 20.0), True, (0,), (1e-4,))
-HELD_OUT = np.arange(0, 150, 6)
+HELD_OUT = np.array([9, 3, 100, 42])
+CHOICE = Choice(1, 30.0, Polynomial(1, 0, 1e-4))
 
 
-def prepared(**parameters):
-    """Return a backend, data in the initial units, and what was decided so far."""
-    backend = ProcessBackend(merge_rows(X, Y[:, None], np.ones(150)))
+def prepared(labels=Y, choice=CHOICE, **parameters):
+    """Return a backend, and where a fit starts from, with a choice that is made already."""
+    backend = ProcessBackend(merge_rows(X, labels[:, None], np.ones(150)))
     given = {"n_iter": 1, "ridge": 1e-4, "initial_metric": "variance", "max_neighbors": 60}
-    settings = LocalEGOPRegressor(**given | parameters)._settings()
-    name, units, data = find_initial_units(backend, settings)
-    choice = GRID.choice((1, 0, 0, 0), np.nan)
-    decisions = Decisions(settings, units, settings.update(units), choice, name, backend.rows.features.std)
-    return backend, data, decisions
-
-
-def with_labels(data, labels):
-    options = {"kernel": data.kernel, "max_neighbors": 60, "radius": None, "threads": 1}
-    return LocalData(data.rows, labels, data.sample_weight, cutoff=data.cutoff, **options)
+    start = plan._start(backend, LocalEGOPRegressor(**given | parameters)._settings())
+    return backend, Start(replace(start.decisions, choice=choice), start.data)
 
 
 def test_data_are_in_the_units_of_the_recursion():
-    backend, data, decisions = prepared(exclusion_radius=2.0, initial_metric="identity")
-    assert np.array_equal(data.rows, decisions.units.features(backend.rows.X))
-    assert np.array_equal(data.labels, decisions.units.labels(backend.rows.y))
-    assert data.radius == pytest.approx(2.0 / unit_length(decisions.units))
+    backend, start = prepared(exclusion_radius=2.0, initial_metric="identity")
+    units, data = start.decisions.units, start.data
+    assert np.array_equal(data.rows, units.features(backend.rows.X))
+    assert np.array_equal(data.labels, units.labels(backend.rows.y))
+    assert data.radius == pytest.approx(2.0 / unit_length(units))
     assert backend.extent(data).mean == pytest.approx(np.zeros(3), abs=1e-12)
 
 
-def test_neighbors_are_searched_once_for_the_same_data(monkeypatch):
-    backend, data, decisions = prepared()
-    searched, search = [], LocalData.neighbor_lists
-    monkeypatch.setattr(
-        LocalData, "neighbor_lists", lambda self, rows: searched.append(len(rows)) or search(self, rows)
-    )
-    for part in np.array_split(np.arange(150), 3):
-        backend.learn_without(data, decisions.update, GRID, part, None, SILENT)
-    backend.learn(data, decisions, SILENT)
-    assert searched == [150]
-    backend.learn(data.limited(50), decisions, SILENT)
-    assert searched == [150, 150]
+def test_points_held_out_are_seen_by_nobody():
+    backend, start = prepared()
+    rest, site = backend.hold_out(start.data, HELD_OUT)
+    others = np.setdiff1d(np.arange(150), HELD_OUT)
+    assert np.array_equal(rest.rows, start.data.rows[others]) and site.data is rest
+    assert np.array_equal(site.rows, start.data.rows[HELD_OUT]) and site.centers.left_out is None
+    assert np.array_equal(site.labels, start.data.labels[HELD_OUT])
+    for i, row in enumerate(site.rows):
+        nearest = np.argsort(np.sum((rest.rows - row) ** 2, axis=1))[:60]
+        assert site.centers.lists[i : i + 1].indices.tolist() == np.sort(nearest).tolist()
 
 
-@pytest.mark.parametrize("axes", [None, np.eye(3)[:, :2]], ids=["own axes", "others"])
-def test_held_out_labels_take_no_part(axes):
-    backend, data, decisions = prepared()
-    labels = data.labels.copy()
-    labels[HELD_OUT] += 100.0
-    one, two = (
-        backend.learn_without(each, decisions.update, GRID, HELD_OUT, axes, SILENT)
-        for each in (data, with_labels(data, labels))
-    )
-    for ours, theirs in zip(one.learned.field.gradients, two.learned.field.gradients, strict=True):
-        assert np.array_equal(ours, theirs)
-    assert np.all(two.errors > 1000.0) and one.errors.max() < 100.0
-    assert one.dimension == (3 if axes is None else 2) and one.n == 150 - len(HELD_OUT)
+def test_centers_become_data_of_their_own():
+    backend, start = prepared()
+    points = np.arange(0, 150, 5)
+    anchors = backend.as_data(backend.own_site(start.data, points))
+    assert anchors.n == 30 and anchors.limit is None and anchors.kernel is start.data.kernel
+    assert np.array_equal(anchors.rows, start.data.rows[points])
+    assert np.array_equal(anchors.labels, start.data.labels[points])
 
 
-def test_a_fold_has_no_more_gradients_than_its_grid_needs():
-    backend, data, decisions = prepared(n_iter=3)
-    fold = backend.learn_without(data, decisions.update, GRID, HELD_OUT, None, SILENT)
-    assert len(fold.learned.field.gradients) == 1
-    assert fold.errors.shape == (2, 2, 1, 1, len(HELD_OUT))
-
-
-def test_gradients_at_points_of_a_fold_are_those_of_the_chosen_fit():
-    backend, data, decisions = prepared()
-    fold = backend.learn_without(data, decisions.update, GRID, HELD_OUT, None, SILENT)
-    points = np.array([0, 3, 50])
-    gradients, weight = backend.gradients_at(fold, decisions, points)
-    assert gradients.shape == (3, 1, 3) and weight.tolist() == [1.0, 1.0, 1.0]
-    one, _ = backend.gradients_at(fold, decisions, points[1:2])
-    assert np.array_equal(one[0], gradients[1])
-    none, _ = backend.gradients_at(fold, decisions, points[:0])
-    assert none.shape == (0, 1, 3)
-
-
-def test_isotropic_errors_are_those_of_the_first_step():
-    backend, data, decisions = prepared(max_neighbors=None)
-    first = replace(GRID, steps=(0,))
-    fold = backend.learn_without(data, decisions.update, first, HELD_OUT, None, SILENT)
-    errors, weight = backend.isotropic_errors(data, decisions.update, first, HELD_OUT)
-    np.testing.assert_array_equal(errors, fold.errors)
-    np.testing.assert_array_equal(weight, fold.sample_weight)
-
-
-def test_learning_fills_its_stretch_of_the_bar():
-    backend, data, decisions = prepared()
+def test_learning_fills_the_bar():
+    backend, start = prepared()
     bar = ProgressBar("", verbose=True)
     with bar as progress:
         half, _ = progress.parts(2)
-        model = backend.learn(data, decisions, half)
+        model = _learn(backend, start, half)
     assert bar.fraction == pytest.approx(0.5)
-    assert model.decisions.choice is decisions.choice and np.isfinite(model.decisions.reach)
-    assert model.data is data and model.field.data is data
-    bar = ProgressBar("", verbose=True)
-    with bar as progress:
-        backend.learn_without(data, decisions.update, GRID, HELD_OUT, None, progress)
-    assert bar.fraction == pytest.approx(1.0)
+    assert model.decisions is start.decisions and model.data is start.data
+    assert len(model.field.gradients) == CHOICE.step and model.field.n == 150
 
 
 def test_residuals_of_the_model_leave_each_point_out():
-    backend, data, decisions = prepared()
-    decisions = replace(decisions, choice=GRID.choice((0, 0, 0, 0), np.nan))
-    base = backend.learn(data, decisions, SILENT)
-    labels = data.labels.copy()
-    labels[7] += 1.0
-    changed = backend.learn(with_labels(data, labels), decisions, SILENT)
-    assert changed.loo.residuals[7] - base.loo.residuals[7] == pytest.approx(1.0)
+    choice = replace(CHOICE, step=0)  # no recursion: exact to the last digit
+    labels = Y.copy()
+    order = np.lexsort(X.T[::-1])
+    labels[order[7]] += 1.0
+    base, changed = (_learn(*prepared(each, choice), SILENT) for each in (Y, labels))
+    row = int(base.position[order[7]])
+    residuals = [m.loo.residuals * m.decisions.units.label_scale for m in (base, changed)]
+    assert residuals[1][row] - residuals[0][row] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_rows_that_are_not_anchors_have_residuals_too(monkeypatch):
+    """Each is that of a model fitted to the other rows, but for gradients that knew its label."""
+    monkeypatch.setattr(plan, "FEW_ANCHORS", 50)
+    choice = replace(CHOICE, step=0)
+    few = _learn(*prepared(choice=choice), SILENT)
+    monkeypatch.undo()
+    whole = _learn(*prepared(choice=choice), SILENT)
+    assert few.field.anchors.n == 50 and len(few.loo.residuals) == 50
+    assert whole.field.anchors.n == 150
+    np.testing.assert_array_equal(few.loo.residuals, whole.loo.residuals[spread_points(150, 50)])
+    np.testing.assert_allclose(few.loo_residuals, whole.loo_residuals, rtol=1e-9)
+    # with a step, shapes come from fewer gradients: nearly the same
+    monkeypatch.setattr(plan, "FEW_ANCHORS", 75)
+    few = _learn(*prepared(), SILENT)
+    monkeypatch.undo()
+    whole = _learn(*prepared(), SILENT)
+    sizes = [np.sqrt(np.mean(m.loo_residuals**2)) for m in (few, whole)]
+    assert np.isfinite(few.loo_residuals).all() and few.loo_residuals.shape == (150, 1)
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.3)
+    assert np.corrcoef(few.loo_residuals[:, 0], whole.loo_residuals[:, 0])[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(("n", "count"), [(500, 500), (1500, 1000), (25_000, 2500), (80_000, 4000)])
+def test_how_many_anchors_a_model_has(n, count, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        plan, "anchor_points", lambda settings, n, most: found.append(min(n, most)) or 1 / 0
+    )
+    backend, start = prepared()
+    many = type("Many", (), {"n": n})()
+    with pytest.raises(ZeroDivisionError):
+        _learn(backend, Start(start.decisions, many), SILENT)
+    assert found == [count]
+
+
+def test_a_wide_choice_makes_the_model_look_farther(monkeypatch):
+    monkeypatch.setattr("localegop._engine.settings.NEAREST", 60)
+    wide = replace(CHOICE, size=50.0)
+    backend, start = prepared(choice=wide, max_neighbors="auto")
+    assert start.data.max_visible == 60 and start.data.largest_size == 30.0
+    model = _learn(backend, start, SILENT)
+    assert model.data.max_visible == 150 and model.field.largest_size == 30.0
+    backend, start = prepared(max_neighbors="auto")
+    assert _learn(backend, start, SILENT).data.max_visible == 60

@@ -1,129 +1,168 @@
-"""What fits do at points held out: chunks, every k-th point, folds one after the other."""
-
-from dataclasses import dataclass
+"""Errors at held-out points: any range of them, folds learned when needed, wide neighborhoods."""
 
 import numpy as np
 import pytest
 
 from localegop._data.rows import merge_rows
-from localegop._engine import chunks
-from localegop._engine.gradient_field import GradientField
+from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.gradient_field import learn_field, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
+from localegop._engine.work import FinalFits
 from localegop._fit.process import ProcessBackend
-from localegop._progress import SILENT, ProgressBar
-from localegop._selection.folds import FoldResult, draw_folds
-from localegop._selection.holdout import GridErrors, Holdout, evaluate_some, grid_errors
-from localegop._selection.search_grid import SearchGrid
+from localegop._progress import SILENT
+from localegop._selection import holdout as holdouts
+from localegop._selection.folds import draw_folds
+from localegop._selection.holdout import Holdout, LearnedFold, errors_at, is_wide
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 from localegop.reference import KERNELS, local_linear, scale_for_effective_size, squared_distances
 from localegop.schedules import EffectiveSampleSize
 
 X, Y = make_helix(200, 3, random_state=0)
-Y = (Y - Y.mean()) / Y.std()
+WEIGHT = 1.0 + (np.arange(200) % 3)
+BACKEND = ProcessBackend(merge_rows(X, ((Y - Y.mean()) / Y.std())[:, None], WEIGHT))
 UPDATE = MetricUpdate(EffectiveSampleSize(40.0, 20.0, 2), 0.5, 0.2, None)
-GRID = SearchGrid((0, 2), (40.0, 20.0), True, (0, 1), (1e-6, 1e-2))
+SETS = draw_folds(200, 0)
+CHOICES = [
+    Choice(0, 40.0, Polynomial(1, 0, 1e-2)),
+    Choice(2, 20.0, Polynomial(2, 1, 1e-6)),
+    Choice(1, 50.0, Kriging(4.0, 1e-2, trend=False)),
+    Choice(2, 40.0, Polynomial(1, 0, 1e-6)),
+    Choice(1, 50.0, Kriging(2.0, 1e-4)),
+    Choice(2, 40.0, Polynomial(2, 3, 1e-2)),
+]
+WIDE = Choice(2, 70.0, Polynomial(1, 0, 1e-4))
+
+
+class Folds:
+    """Folds of the data above, which note when they are learned and when points look farther."""
+
+    def __init__(self, max_neighbors=100):
+        rows, options = BACKEND.rows, {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1}
+        self.data = LocalData(
+            rows.X, rows.y, rows.sample_weight, max_neighbors=max_neighbors, cutoff=1e-16, **options
+        )
+        self.learned, self.farther = [], []
+
+    def learn(self, k):
+        self.learned.append(k)
+        rest, held_out = BACKEND.hold_out(self.data, SETS[k])
+        site = BACKEND.own_site(rest, spread_points(rest.n, 80))
+        field = learn_field(site, BACKEND.as_data(site), UPDATE, (1e-4,), 2, SILENT)
+
+        def see_farther():
+            self.farther.append(k)
+            return BACKEND.hold_out(self.data.seeing(None), SETS[k])[1]
+
+        return LearnedFold(field, held_out, site, see_farther)
+
+    def holdout(self):
+        return Holdout(self.learn, [len(each) for each in SETS])
 
 
 @pytest.fixture(scope="module")
 def holdout():
-    weight = 1.0 + (np.arange(200) % 3)
-    backend = ProcessBackend(merge_rows(X, Y[:, None], weight))
-    options = {"kernel": as_kernel("gaussian"), "max_neighbors": 100, "radius": None, "threads": 2}
-    rows = backend.rows
-    data = LocalData(rows.X, rows.y, rows.sample_weight, cutoff=1e-16, **options)
-    sets = draw_folds(200, 0)[:2]
-    return Holdout(
-        backend, [backend.learn_without(data, UPDATE, GRID, each, None, SILENT) for each in sets]
+    return Folds().holdout()
+
+
+@pytest.fixture(scope="module")
+def whole(holdout):
+    return holdout.errors([*CHOICES, WIDE], 0, 200)
+
+
+def test_errors_at_ranges_are_those_of_the_whole(holdout, whole):
+    errors, weight = whole
+    assert holdout.count == 200 and errors.shape == (200, 7)
+    for start, stop in ((0, 0), (0, 17), (17, 95), (95, 1000)):
+        some, some_weight = holdout.errors([*CHOICES, WIDE], start, stop)
+        np.testing.assert_array_equal(some, errors[start:stop])
+        np.testing.assert_array_equal(some_weight, weight[start:stop])
+
+
+def test_points_come_fold_by_fold(holdout, whole):
+    expected = BACKEND.rows.sample_weight[np.concatenate(SETS)]
+    np.testing.assert_array_equal(whole[1], expected)
+    labels = [holdout.fold(k).held_out.labels for k in range(5)]
+    np.testing.assert_array_equal(np.concatenate(labels), BACKEND.rows.y[np.concatenate(SETS)])
+
+
+def test_errors_do_not_depend_on_blocks(holdout, whole, monkeypatch):
+    monkeypatch.setattr(holdouts, "BLOCK", 7)
+    np.testing.assert_array_equal(holdout.errors([*CHOICES, WIDE], 0, 200)[0], whole[0])
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_a_choice_alone_has_the_errors_it_has_in_company(holdout, whole, k):
+    alone, _ = holdout.errors([[*CHOICES, WIDE][k]], 0, 60)
+    np.testing.assert_allclose(alone[:, 0], whole[0][:60, k], rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda one: f"{one.final.kind} {one.step}")
+def test_errors_and_variances_are_those_of_the_final_fit(holdout, choice):
+    fold = holdout.fold(0)
+    site = fold.held_out.pick(np.arange(12))
+    shapes = fold.field.shapes_at(site.rows, choice.step)
+    widths = UPDATE.widths(choice.step, 12, fold.field, choice.sizes)
+    value, _, factors = site.run(FinalFits(choice.final), shapes, widths)
+    errors, weight = holdout.errors([choice], 0, 12)
+    np.testing.assert_allclose(errors[:, 0], (value - site.labels)[:, 0] ** 2, rtol=1e-8, atol=1e-14)
+    np.testing.assert_allclose(
+        holdout.variances([choice], 12), [np.average(factors, weights=weight)], rtol=1e-8
     )
 
 
-@dataclass(frozen=True)
-class Labels:
-    """A measure that tells at which points it was asked for."""
-
-    last_step = 0
-
-    def __len__(self):
-        return 2
-
-    def at(self, field, centers, labels):
-        assert len(centers) == len(labels)
-        return np.column_stack([labels[:, 0], centers.rows[:, 0]])
-
-
-def test_errors_of_a_grid_are_those_of_plain_fits(holdout):
-    fold = holdout.folds[0]
-    learned, grid = fold.learned, SearchGrid((0,), (20.0,), True, (0,), (1e-4,))
-    field = GradientField(learned.field.data.limited(160), UPDATE)
-    some = learned.held_out.pick(np.arange(5))
-    errors = grid_errors(field, some, learned.labels[:5], grid, SILENT)
-    assert errors.shape == (1, 1, 1, 1, 5)
-    data = field.data
-    for i, (center, label) in enumerate(zip(some.rows, learned.labels, strict=False)):
-        visible = some.lists[i : i + 1].indices
-        rows, labels, weight = (of[visible] for of in (data.rows, data.labels[:, 0], data.sample_weight))
-        times = weight.astype(int)
-        rows, labels = np.repeat(rows, times, axis=0), np.repeat(labels, times)
-        shape = np.eye(3) / 3
+def test_errors_are_those_of_plain_fits(holdout):
+    fold = holdout.fold(0)
+    errors, _ = holdout.errors([Choice(0, 20.0, Polynomial(1, 0, 1e-4))], 0, 5)
+    rest, shape = fold.held_out.data, np.eye(3) / 3
+    for i, (center, label) in enumerate(zip(fold.held_out.rows[:5], fold.held_out.labels, strict=False)):
+        visible = np.argsort(np.sum((rest.rows - center) ** 2, axis=1))[:100]
+        times = rest.sample_weight[visible].astype(int)
+        rows, labels = (np.repeat(of[visible], times, axis=0) for of in (rest.rows, rest.labels[:, 0]))
         scale = scale_for_effective_size(squared_distances(rows, center, shape), 20.0, KERNELS["gaussian"])
         value, _ = local_linear(rows, labels, center, scale * shape, KERNELS["gaussian"], 1e-4)
-        assert errors[0, 0, 0, 0, i] == pytest.approx((value - label[0]) ** 2, rel=1e-6, abs=1e-12)
+        assert errors[i, 0] == pytest.approx((value - label[0]) ** 2, rel=1e-6, abs=1e-12)
 
 
-def test_a_grid_has_the_same_errors_as_its_single_fits(holdout):
-    fold = holdout.folds[0]
-    assert fold.errors.shape == (2, 2, 2, 2, 40)
-    learned = fold.learned
-    for at in ((0, 1, 0, 1), (1, 0, 1, 0)):
-        t, s, b, r = at
-        alone = SearchGrid(
-            (GRID.steps[t],), (GRID.sizes[s],), True, (GRID.quadratic_directions[b],), (GRID.ridges[r],)
-        )
-        errors = grid_errors(learned.field, learned.held_out, learned.labels, alone, SILENT)
-        np.testing.assert_allclose(errors[0, 0, 0, 0], fold.errors[at], rtol=1e-9)
+def test_folds_are_learned_when_they_are_needed():
+    folds = Folds()
+    holdout = folds.holdout()
+    assert folds.learned == []
+    holdout.errors(CHOICES[:1], 0, 40)
+    assert folds.learned == [0]
+    holdout.errors(CHOICES[:1], 10, 41)
+    holdout.variances(CHOICES[:1], 8)
+    assert folds.learned == [0, 1]
+    holdout.errors(CHOICES[:1], 100, 170)
+    assert folds.learned == [0, 1, 2, 3, 4] and folds.farther == []
 
 
-def test_a_measure_of_a_grid_lays_its_fits_side_by_side(holdout):
-    measure = GridErrors(GRID)
-    errors, weight = holdout.evaluate(measure, SILENT)
-    assert len(measure) == 16 and measure.last_step == 2 and errors.shape == (80, 16)
-    np.testing.assert_array_equal(errors[:40].T.reshape(2, 2, 2, 2, 40), holdout.folds[0].errors)
-    np.testing.assert_array_equal(weight, np.concatenate([f.sample_weight for f in holdout.folds]))
+def test_wide_choices_look_at_more_neighbors():
+    folds = Folds()
+    holdout = folds.holdout()
+    holdout.errors(CHOICES, 0, 30)
+    assert folds.farther == [] and not any(is_wide(choice, holdout.fold(0).field) for choice in CHOICES)
+    errors, _ = holdout.errors([CHOICES[0], WIDE, CHOICES[1]], 0, 30)
+    holdout.errors([WIDE], 30, 35)
+    assert folds.farther == [0]
+    fold = holdout.fold(0)
+    assert is_wide(WIDE, fold.field) and fold.seeing_farther.data.max_visible == 160
+    some = np.arange(30)
+    far = errors_at(fold.field, fold.seeing_farther.pick(some), [WIDE])
+    near = errors_at(fold.field, fold.held_out.pick(some), [WIDE])
+    np.testing.assert_array_equal(errors[:, [1]], far)
+    assert not np.array_equal(far, near)
+    np.testing.assert_array_equal(errors[:, [0, 2]], holdout.errors(CHOICES[:2], 0, 30)[0])
 
 
-def test_every_kth_point_of_every_fold_is_measured(holdout):
-    labels = [fold.learned.labels[:, 0] for fold in holdout.folds]
-    found, weight = holdout.evaluate(Labels(), SILENT, every=3)
-    np.testing.assert_array_equal(found[:, 0], np.concatenate([each[::3] for each in labels]))
-    np.testing.assert_array_equal(
-        weight, np.concatenate([fold.sample_weight[::3] for fold in holdout.folds])
-    )
-
-
-def test_points_are_measured_in_their_order_whatever_the_chunks(holdout, monkeypatch):
-    learned, some = holdout.folds[0].learned, np.array([7, 3, 3, 39, 0])
-    given = (learned.field, learned.held_out, learned.labels, some)
-    whole = evaluate_some(*given, GridErrors(GRID))
-    monkeypatch.setattr(chunks, "SMALLEST", 2)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1.0)
-    np.testing.assert_array_equal(evaluate_some(*given, GridErrors(GRID)), whole)
-    np.testing.assert_array_equal(evaluate_some(*given, Labels())[:, 0], learned.labels[some, 0])
-    np.testing.assert_array_equal(evaluate_some(*given, Labels())[:, 1], learned.held_out.rows[some, 0])
-
-
-def test_what_holds_for_all_folds(holdout):
-    folds = [
-        FoldResult(np.zeros(0), np.ones(n), d, 100, seen, None) for n, d, seen in ((5, 3, 80), (7, 2, 60))
-    ]
-    both = Holdout(holdout.evaluator, folds)
-    assert (both.count, both.dimension, both.largest_size) == (12, 3, 30.0)
-
-
-def test_progress_goes_on_fold_by_fold(holdout):
-    bar = ProgressBar("", verbose=True)
-    with bar as progress:
-        first, _ = progress.parts(2)
-        holdout.evaluate(Labels(), first)
-    assert bar.fraction == pytest.approx(0.5)
+def test_labels_held_out_take_no_part():
+    folds, changed = Folds(), Folds()
+    labels = changed.data.labels.copy()
+    labels[SETS[0]] += 100.0
+    changed.data = changed.data.like(changed.data.rows, labels, changed.data.sample_weight)
+    one, two = folds.learn(0), changed.learn(0)
+    for ours, theirs in zip(one.field.gradients, two.field.gradients, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert np.all(errors_at(two.field, two.held_out, CHOICES) > 1000.0)

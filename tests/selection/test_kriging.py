@@ -1,13 +1,16 @@
 """Kriging as final fit: the core against plain linear algebra, and how it is chosen."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
 from localegop._engine.centers import Centers
+from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.local_data import LocalData
-from localegop._fit import attempts
+from localegop._fit import trials
 from localegop._selection import kriging
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
@@ -123,17 +126,15 @@ def test_kriging_wins_where_few_points_meet_a_smooth_function():
     polynomial = LocalEGOPRegressor(final="polynomial").fit(X, y)
     assert isinstance(polynomial.choice_.final, Polynomial)
     assert auto.choice_.final.length in kriging.LENGTHS
-    assert auto.choice_.error < attempts.CLEAR_GAIN * polynomial.choice_.error
+    assert auto.choice_.error < polynomial.choice_.error
     errors = [np.mean((model.predict(queries) - truth) ** 2) for model in (auto, polynomial)]
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_polynomials_stay_unless_kriging_gains_enough(monkeypatch):
-    X, y = smooth(150)
-    monkeypatch.setattr(attempts, "CLEAR_GAIN", 1e-6)
-    monkeypatch.setattr(attempts, "clearly_better", lambda *choices: False)
-    assert isinstance(LocalEGOPRegressor().fit(X, y).choice_.final, Polynomial)
-    assert isinstance(LocalEGOPRegressor(final="kriging").fit(X, y).choice_.final, Kriging)
+def test_only_kriging_is_left_where_it_is_asked_for():
+    assert isinstance(
+        LocalEGOPRegressor(final="kriging", n_iter=1).fit(*smooth(150)).choice_.final, Kriging
+    )
 
 
 def test_a_degree_asks_for_polynomials():
@@ -151,8 +152,8 @@ def test_noise_is_met_without_a_trend_which_costs_a_slope_for_each_feature(monke
     y = truth + np.random.default_rng(0).normal(0.0, 0.2 * truth.std(), 1000)
     model = LocalEGOPRegressor(final="kriging", n_iter=1)
     errors = []
-    for precise in (kriging.PRECISE, np.inf):
-        monkeypatch.setattr(kriging, "PRECISE", precise)
+    for precise in (trials.PRECISE, np.inf):
+        monkeypatch.setattr(trials, "PRECISE", precise)
         model.fit(X[:700], y[:700])
         assert model.choice_.final.trend == (precise == np.inf)
         errors.append(np.mean((model.predict(X[700:]) - truth[700:]) ** 2))
@@ -180,14 +181,29 @@ def test_jumps_are_met_by_rough_processes(monkeypatch, tmp_path):
     assert errors[0] < errors[1]
 
 
-def test_processes_with_the_same_covariances_follow_each_other():
-    finals = [Kriging(2.0, 0.1), Kriging(2.0, 0.1, trend=False)]
-    finals += [Kriging(1.0, 0.1, trend=False), Kriging(2.0, 1e-3)]
-    each = [kriging.Process(*pair) for pair in zip((1, 0, 1, 1), finals, strict=True)]
-    sorted_ones = kriging.ProcessErrors.of(each)
-    assert [one.step for one in sorted_ones.each] == [0, 1, 1, 1]
-    assert sorted_ones.each[2:] == (each[3], each[0])
-    assert sorted_ones.last_step == 1 and len(sorted_ones) == 4
+def test_processes_to_choose_from():
+    smooth_ones = kriging.smooth_processes([0, 3], 500.0)
+    assert len(smooth_ones) == len(set(smooth_ones)) == 2 * len(kriging.LENGTHS) * len(kriging.RIDGES)
+    assert {one.step for one in smooth_ones} == {0, 3} and {one.size for one in smooth_ones} == {60.0}
+    assert all(one.final.trend and not one.final.rough for one in smooth_ones)
+    assert {(one.final.length, one.ridge) for one in smooth_ones} == set(
+        product(kriging.LENGTHS, kriging.RIDGES)
+    )
+
+
+def test_noisy_processes_to_choose_from():
+    noisy_ones = kriging.noisy_processes([2], 500.0)
+    flat = [one.final for one in noisy_ones if not one.final.trend]
+    rough = [one.final for one in noisy_ones if one.final.rough]
+    assert len(flat) + len(rough) == len(set(noisy_ones)) == len(noisy_ones)
+    assert {(f.length, f.ridge) for f in flat} == set(product(kriging.LENGTHS, kriging.NOISY_RIDGES))
+    assert {(f.length, f.ridge) for f in rough} == set(product(kriging.ROUGH_LENGTHS, kriging.ROUGH_RIDGES))
+    assert all(f.trend for f in rough) and not any(f.rough for f in flat)
+
+
+def test_few_points_have_smaller_neighborhoods():
+    assert {one.size for one in kriging.smooth_processes([0], 20.0)} == {20.0}
+    assert kriging.default_kriging(3, 20.0) == Choice(3, 20.0, kriging.DEFAULT)
 
 
 def test_few_rows_are_kriged_if_asked_for():

@@ -1,17 +1,15 @@
-"""Choice of the final fit: the grid, the one-standard-error rule, what is allowed."""
+"""The grid of polynomial fits: what is tried first, around the best, and in a last look."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
+from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Polynomial
 from localegop._engine.local_data import LocalData
-from localegop._selection.search_grid import (
-    SearchGrid,
-    grid_for,
-    pick_choice,
-    quadratic_directions_for,
-    sizes_for,
-)
+from localegop._selection.search_grid import SearchGrid, grid_for, quadratic_directions_for, sizes_for
 from localegop.kernels import as_kernel
 
 GRID = SearchGrid(
@@ -28,46 +26,86 @@ def constants(choice):
     return choice.step, choice.size, choice.final.n_quadratic_directions, choice.ridge
 
 
-def errors_with(best, margin, noise, n=400, seed=0):
-    """Squared errors (step, size, directions, ridge, point): one option better by a margin."""
-    rng = np.random.default_rng(seed)
-    errors = 1.0 + margin + noise * rng.normal(size=(2, 2, 2, 2, n))
-    errors[best] -= margin
-    return errors
+def test_the_choices_are_all_that_make_sense():
+    """Two steps, sizes, numbers of directions and ridges, without directions at step 0."""
+    found = [constants(choice) for choice in GRID.choices(3)]
+    assert len(found) == len(set(found)) == 12
+    assert {each[:3] for each in found} == {
+        (0, 60.0, 0),
+        (0, 30.0, 0),
+        (1, 60.0, 0),
+        (1, 30.0, 0),
+        (1, 60.0, 1),
+        (1, 30.0, 1),
+    }
 
 
-def test_a_clear_winner_is_taken():
-    choice = pick_choice(GRID, errors_with((1, 1, 1, 0), 0.5, 0.1), np.ones(400), dimension=3)
-    assert constants(choice) == (1, 30.0, 1, 1e-4) and choice.degree == 2
-    assert choice.error == pytest.approx(1.0, abs=0.05)
+def test_quadratic_terms_need_enough_points():
+    quadratic = {c.size for c in GRID.choices(25) if c.final.n_quadratic_directions}
+    assert quadratic == {60.0}  # 50 terms need 40 points
+    fewer_points_than_terms = [constants(c)[1:3] for c in GRID.choices(500)]
+    assert set(fewer_points_than_terms) == {(60.0, 0)}
 
 
-def test_among_equals_the_least_variance_is_taken():
-    errors = np.random.default_rng(0).exponential(size=400) * np.ones((2, 2, 2, 2, 1))
-    errors[1, 1, 1, 0, ::2] -= 0.2  # better at half of the points, worse at the other half:
-    errors[1, 1, 1, 0, 1::2] += 0.199  # the best on average, but not by a standard error
-    choice = pick_choice(GRID, errors, np.ones(400), dimension=3)
-    assert constants(choice) == (0, 60.0, 0, 1e-2) and choice.degree == 1
+def test_where_no_steps_are_taken_directions_are_those_of_the_units():
+    grid = SearchGrid((0,), (60.0,), True, (1,), (1e-4,))
+    assert [constants(c) for c in grid.choices(2)] == [(0, 60.0, 1, 1e-4)]
 
 
-def test_weights_count():
-    errors = errors_with((1, 1, 0, 0), 0.0, 0.01)
-    errors[..., :200] += 1.0
-    errors[1, 1, 0, 0, :200] -= 1.0
-    errors[0, 0, 0, 0, 200:] -= 0.5
-    weight = np.where(np.arange(400) < 200, 1.0, 100.0)
-    assert pick_choice(GRID, errors, weight, dimension=3).size == 60.0
-    assert pick_choice(GRID, errors, weight[::-1], dimension=3).size == 30.0
+LARGE = SearchGrid(tuple(range(5)), (120.0, 60.0, 30.0, 15.0), True, (0, 1, 2, 3), (1e-6, 1e-4, 1e-2, 0.1))
 
 
-def test_quadratic_terms_need_a_direction_and_enough_points():
-    better_but_without_direction = errors_with((0, 0, 1, 0), 0.5, 0.01)
-    choice = pick_choice(GRID, better_but_without_direction, np.ones(400), dimension=3)
-    assert choice.final.n_quadratic_directions == 0
-    better_but_too_small = errors_with((1, 1, 1, 0), 0.5, 0.01)
-    assert pick_choice(GRID, better_but_too_small, np.ones(400), dimension=25).size == 60.0
-    fewer_points_than_terms = pick_choice(GRID, better_but_too_small, np.ones(400), dimension=500)
-    assert constants(fewer_points_than_terms)[1:3] == (60.0, 0)
+def test_a_coarse_grid_has_every_other_step_and_ridge():
+    coarse = LARGE.coarse()
+    assert coarse.steps == (0, 2, 4) and coarse.sizes == LARGE.sizes
+    assert coarse.quadratic_directions == (0, 1, 3) and coarse.ridges == (1e-4, 0.1)
+    assert {*coarse.choices(2)} < {*LARGE.choices(2)}
+    assert GRID.coarse().steps == (0, 1)
+    assert replace(LARGE, steps=tuple(range(151))).coarse().steps == (0, 30, 60, 90, 120, 150)
+    assert replace(LARGE, ridges=(0.1,)).coarse().ridges == (0.1,)
+
+
+@pytest.mark.parametrize(
+    ("step", "steps", "directions"),
+    [(0, (0, 1), (0, 1, 2, 3)), (2, (1, 2, 3), (0, 1, 2, 3)), (4, (3, 4), (0, 1, 2, 3))],
+)
+def test_around_the_best_of_a_coarse_grid_everything_is_tried(step, steps, directions):
+    choice = Choice(step, 60.0, Polynomial(1, 0, 1e-4))
+    around = LARGE.around(choice)
+    assert around.steps == steps and around.sizes == (120.0, 60.0, 30.0)
+    assert around.quadratic_directions == directions and around.ridges == LARGE.ridges
+    assert choice in around.choices(2)
+
+
+def test_step_0_has_no_directions():
+    first = Choice(0, 60.0, Polynomial(1, 0, 1e-4))
+    short = replace(LARGE, steps=(0, 1))
+    for grid in (short.around(first), LARGE.finer(first, 500.0), LARGE.wider(first)):
+        assert grid.steps == (0,) and grid.quadratic_directions == (0,)
+        assert all(c.degree == 1 for c in grid.choices(2))
+    only = replace(LARGE, steps=(0,), quadratic_directions=(1, 2))
+    assert only.wider(Choice(0, 60.0, Polynomial(2, 1, 1e-4))).quadratic_directions == (1, 2)
+
+
+def test_a_last_look_has_finer_sizes_and_larger_ridges():
+    choice = Choice(2, 60.0, Polynomial(2, 1, 1e-4))
+    finer = LARGE.finer(choice, 500.0)
+    assert finer.steps == (2,) and finer.sizes == pytest.approx((60.0 * 2**0.5, 60.0, 60.0 / 2**0.5))
+    assert finer.ridges == (*LARGE.ridges, 0.3, 1.0) and finer.quadratic_directions == (0, 1, 2, 3)
+    assert LARGE.finer(choice, 70.0).sizes == pytest.approx((60.0, 60.0 / 2**0.5))
+
+
+def test_what_was_asked_for_stays_in_a_last_look():
+    given = SearchGrid((0, 1), (100.0,), True, (0, 1), (0.01,))
+    finer = given.finer(Choice(1, 100.0, Polynomial(1, 0, 0.01)), 1000.0)
+    assert finer.sizes == (100.0,) and finer.ridges == (0.01,)
+    scheduled = replace(given, sizes=None).finer(Choice(1, None, Polynomial(1, 0, 0.01)), 1000.0)
+    assert scheduled.sizes is None and scheduled.quadratic_directions == (0, 1)
+
+
+def test_a_wider_look_has_twice_the_size():
+    wider = LARGE.wider(Choice(3, 120.0, Polynomial(1, 0, 1e-4)))
+    assert wider.steps == (3,) and wider.sizes == (240.0,) and wider.ridges == LARGE.ridges
 
 
 def test_grids_fit_the_data():
@@ -110,7 +148,6 @@ def test_without_points_to_choose_by_the_default_is_taken():
 def test_a_grid_with_one_choice_is_settled():
     assert not GRID.settled and GRID.counts == (2, 2, 2, 2)
     assert SearchGrid((1,), None, False, (0,), (0.1,)).settled
-    assert GRID.at_steps((1, 7)).steps == (1,)
 
 
 @pytest.mark.parametrize(

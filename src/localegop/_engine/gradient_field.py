@@ -1,7 +1,7 @@
 """The field strategy: gradients learned once at some training points, then averaged around any center.
 
-A gradient field turns slowly, so some hundred points tell what all would: these are its anchors. Every anchor
-looks at all training points that it may use.
+A gradient field turns slowly, so some hundred points tell what all would: these are its anchors. Every
+anchor looks at all training points that it may use.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class FieldFollower:
         return Step(shape, widths, scale, effective, agop)
 
     def match(self, shape: Array, widths: Widths) -> Array:
-        """See :class:`localegop._engine.recursion.Strategy`; lengths are given only where all are anchors."""
+        """See :class:`localegop._engine.recursion.Strategy`; only asked where all points are anchors."""
         return self.field.anchors.match(self.centers, shape, widths)
 
 

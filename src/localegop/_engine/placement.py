@@ -57,7 +57,9 @@ def follow_field(field: GradientField, centers: Centers, choice: Choice, *, keep
     return Place(centers, recursion.shape, widths, np.full(count, choice.step), None, None, steps)
 
 
-def search_steps(recursion: Recursion[QuerySampler], centers: Centers, n_steps: int, *, keep: bool) -> Place:
+def search_steps(
+    recursion: Recursion[QuerySampler], centers: Centers, n_steps: int, *, keep: bool
+) -> Place:
     """Query strategy: shapes of the steps with the smallest leave-one-out errors (Alg. 1, lines 14-17)."""
     count, dimension = recursion.shape.shape[:2]
     best, chosen = np.full(count, np.inf), np.zeros(count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Work to be done at sites: fits of several kinds around centers; see :class:`localegop._engine.sites.Work`."""
+"""Work done at sites (:class:`localegop._engine.sites.Work`): several kinds of fits around centers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PolynomialFits:
         """See :class:`Work`."""
         fits = len(self.ridges) * len(self.quadratic_directions) * data.outputs
         each = fits * (1 + self.gradients * data.dimension) + data.dimension**2
-        return 8.0 * each + 12.0 * data.max_visible
+        return float(8.0 * each + 12.0 * data.max_visible)
 
     def __call__(
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
@@ -68,7 +68,8 @@ class KrigingFits:
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
-        return 8.0 * (len(self.processes) * data.outputs + data.dimension**2) + 12.0 * data.max_visible
+        each = len(self.processes) * data.outputs + data.dimension**2
+        return float(8.0 * each + 12.0 * data.max_visible)
 
     def __call__(
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
@@ -80,13 +81,17 @@ class KrigingFits:
 
 @dataclass(frozen=True)
 class FinalFits:
-    """Final fits of one kind: values (center, output), gradients with one more axis, variance factors (center,)."""
+    """Final fits of one kind.
+
+    The results are values (center, output), gradients with one more axis, and variance factors (center,).
+    """
 
     final: FinalFit
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
-        return 8.0 * data.dimension * (data.dimension + data.outputs) + 12.0 * data.max_visible
+        each = data.dimension * (data.dimension + data.outputs)
+        return float(8.0 * each + 12.0 * data.max_visible)
 
     def __call__(
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths

@@ -1,9 +1,10 @@
 """Where a fit's work is done: in one process or on a cluster.
 
-Whatever a fit does is either work at centers that looks at the rows around them, or a decision from what came
-out there. The decisions are made in one place, in :mod:`localegop._fit` and :mod:`localegop._selection`; the
-work is done at sites (:mod:`localegop._engine.sites`), which a backend makes. :mod:`localegop._fit.process` is
-the one for a single process, :mod:`localegop.distributed.backend` that for a cluster.
+Whatever a fit does is either work at centers that looks at the rows around them, or a decision from what
+came out there. The decisions are made in one place, in :mod:`localegop._fit` and
+:mod:`localegop._selection`; the work is done at sites (:mod:`localegop._engine.sites`), which a backend
+makes. :mod:`localegop._fit.process` is the one for a single process, :mod:`localegop.distributed.backend`
+that for a cluster.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from localegop._selection.search_grid import grid_for
 Array = NDArray[np.float64]
 
 DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
-FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: as many as a tenth of the points, within these bounds
+FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: a tenth of the points, within these bounds
 
 
 def fit_model(rows: DistinctRows, settings: Settings, progress: Progress = SILENT) -> Model:
@@ -66,7 +66,7 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
 
 
 def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -> Start[D]:
-    """Take the best of the trials: in axes from slopes if they are free, in the initial ones if in doubt."""
+    """Take the best of the trials: in axes from slopes if free, in the initial ones if in doubt."""
     if grid_for(start.decisions.settings, start.data).settled or start.data.n < FEWEST_POINTS:
         return start
     search = Search(backend, start, draw_folds(start.data.n, start.decisions.settings.seed))

@@ -11,7 +11,7 @@ from localegop._data.units import Units
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
-from localegop._engine.sites import LocalSite
+from localegop._engine.sites import LocalSite, Site
 from localegop._fit.blend_choice import choose_blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model
@@ -47,8 +47,9 @@ class ProcessBackend:
         site = LocalSite.at(rest, data.rows[held_out], data.labels[held_out], data.sample_weight[held_out])
         return rest, site
 
-    def as_data(self, site: LocalSite) -> LocalData:
+    def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""
+        assert isinstance(site, LocalSite)
         return site.data.like(site.rows, site.labels, site.sample_weight)
 
     def model(

@@ -84,7 +84,7 @@ class Trial(Generic[D, M_co]):
         settings = self.search.settings
         race = Race(self.holdout, self._choices(self.grid.coarse()))
         race.run_to(FIRST_LOOK)
-        race.keep(len(race.choices) // 3)
+        race.keep(max(len(race.choices) // 3, 1))
         race.run_to(SECOND_LOOK)
         best = race.best
         race.keep(12)
@@ -125,7 +125,9 @@ class Trial(Generic[D, M_co]):
         """Try larger sizes as long as the error falls, and return the best polynomial."""
         race = Race(self.holdout, [best])
         race.run_to(SECOND_LOOK)
-        while best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest:
+        while (
+            best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest
+        ):
             race.join(self._choices(self.grid.wider(best)))
             if race.best == best:
                 break

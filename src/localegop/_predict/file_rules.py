@@ -126,7 +126,9 @@ def check_model(
     require((found is None) != field, f"model.steps is {found} with strategy={settings.strategy!r}")
     require(not field or header["choice"]["step"] <= found, "model.choice.step is more than model.steps")
     outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
-    rules |= row_rules(n, outputs, r, found) | {
+    anchors = side(own, "loo_noise", 0) if field else 0
+    require(anchors <= n, f"array 'loo_noise' has {anchors} rows, but there are {n} points")
+    rules |= row_rules(n, outputs, r, found, anchors) | {
         "position": Entries((n_given,), -1, n - 1, whole=True),
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
@@ -206,9 +208,10 @@ def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
     ):
         agree = (header[name] is None) == (given is None)
         require(agree, f"model.{name} is {header[name]}, which does not fit to the parameters")
-    limit, most = header["max_neighbors"], settings.max_neighbors
+    limit, most = header["max_neighbors"], settings.farthest
     agree = limit is None or (most is not None and limit <= most)
-    require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter max_neighbors={most}")
+    parameter = f"parameter max_neighbors={settings.max_neighbors}"
+    require(agree, f"model.max_neighbors is {limit}, which does not fit to {parameter}")
 
 
 def _check_work(step: int, settings: Settings) -> None:
@@ -228,18 +231,24 @@ def _check_work(step: int, settings: Settings) -> None:
         POSITIVE.check(f"what the schedule gives at step {t}", float(widths(t)))
 
 
-def row_rules(m: int, outputs: int, dimension: int, steps: int | None) -> dict[str, Entries]:
-    """Rules of what there is for each of m rows; ``steps`` is None with the query strategy."""
-    values, slopes = (m, outputs), (m, outputs, dimension)
+def row_rules(
+    m: int, outputs: int, dimension: int, steps: int | None, anchors: int | None = None
+) -> dict[str, Entries]:
+    """Rules of what there is for each of m rows, and for each of the anchors among them, all if not given.
+
+    ``steps`` is None with the query strategy.
+    """
     rules = {
         "rows": Entries((m, dimension), -FAR, FAR),
-        "labels": Entries(values, -FAR, FAR),
+        "labels": Entries((m, outputs), -FAR, FAR),
         "sample_weight": Entries((m,), SMALL, LARGE),
     }
     if steps is None:
         return rules
+    a = m if anchors is None else anchors
+    values, slopes = (a, outputs), (a, outputs, dimension)
     rules |= {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
-    rules |= {f"errors_{t}": Entries((m, 1), 0.0) for t in range(steps)}
+    rules |= {f"errors_{t}": Entries((a, 1), 0.0) for t in range(steps)}
     return rules | {
         "loo_residuals": Entries(values, -FAR, FAR),
         "loo_noise": Entries(values, 0.0),

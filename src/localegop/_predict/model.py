@@ -100,7 +100,7 @@ class Model:
 
     @cached_property
     def distinct_residuals(self) -> Array:
-        """Residuals (n, K) of all distinct rows, each without its own label: those of the anchors are known."""
+        """Residuals (n, K) of all distinct rows, each without its own label; those of anchors are known."""
         assert self.loo is not None and self.field is not None
         field, choice, n = self.field, self.decisions.choice, self.data.n
         if field.anchors.n == n:

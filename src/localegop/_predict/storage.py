@@ -148,11 +148,16 @@ def _with_field(model: Model, steps: int, arrays: Mapping[str, Array]) -> Model:
     gradients = tuple(arrays[f"gradients_{t}"] for t in range(steps))
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
-    data = model.data
-    points = spread_points(data.n, len(loo.noise))
-    anchors = data.subset(points)
+    data = _seen_when_learned(model)
+    anchors = data.subset(spread_points(data.n, len(loo.noise)))
     field = GradientField(anchors, data.n, data.largest_size, model.decisions.update, gradients, errors)
     return replace(model, field=field, loo=loo)
+
+
+def _seen_when_learned(model: Model) -> LocalData:
+    """Return the data as the gradients were learned from them: wide final fits look at more neighbors."""
+    nearest, data = model.decisions.settings.nearest, model.data
+    return data if nearest is None or data.max_visible <= nearest else data.seeing(nearest)
 
 
 def unpack_decisions(

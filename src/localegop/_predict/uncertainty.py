@@ -105,7 +105,10 @@ def check_coverage(coverage: ArrayLike) -> Array:
 def surroundings(
     field: GradientField, rows: Array, shapes: Array, own: NDArray[np.int64] | None = None
 ) -> Neighborhoods:
-    """Neighborhoods of anchors over which noise and gradients are averaged; see :meth:`GradientField.follow`."""
+    """Neighborhoods of anchors over which noise and gradients are averaged.
+
+    For ``own`` see :meth:`GradientField.follow`.
+    """
     anchors = field.anchors
     widths = Widths.of_sizes((min(SURROUNDINGS_SIZE, anchors.largest_size),), len(rows))
     centers = Centers(rows, anchors.neighbor_lists(rows), own)

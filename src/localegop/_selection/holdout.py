@@ -23,7 +23,8 @@ BLOCK = 512  # points whose shapes are kept at a time
 class LearnedFold:
     """A field learned without some points, these points, and the anchors at which it was learned.
 
-    ``see_farther`` gives the site of the points where they look at many more neighbors, for wide neighborhoods.
+    ``see_farther`` gives the site of the points where they look at many more neighbors, for wide
+    neighborhoods.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class LearnedFold:
     def sites(
         self, choices: Sequence[Choice], points: NDArray[np.intp]
     ) -> Iterator[tuple[Site, NDArray[np.intp]]]:
-        """Some of the points held out, and the choices that can be made with the neighbors they look at."""
+        """Pick some of the points held out; with them, the choices that their neighbors suffice for."""
         wide = np.array([is_wide(choice, self.field) for choice in choices], dtype=bool)
         for far in (False, True):
             if (wide == far).any():
@@ -80,7 +81,7 @@ class Holdout:
         return self._learned[k]
 
     def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
-        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``, and their weights."""
+        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``; their weights."""
         return self._measure(errors_at, choices, start, stop)
 
     def variances(self, choices: Sequence[Choice], stop: int) -> Array:
@@ -137,9 +138,11 @@ def variances_at(field: GradientField, site: Site, choices: Sequence[Choice]) ->
     return factors
 
 
-def _by_step(field, site, choices):
+def _by_step(
+    field: GradientField, site: Site, choices: Sequence[Choice]
+) -> Iterator[tuple[type[Polynomial | Kriging], int, list[int], Array]]:
     """Numbers of the choices of each kind and step, with the shapes of the neighborhoods then."""
-    groups = defaultdict(list)
+    groups = defaultdict[tuple[int, type[Polynomial | Kriging]], list[int]](list)
     for k, choice in enumerate(choices):
         groups[choice.step, type(choice.final)].append(k)
     last = max(choice.step for choice in choices)
@@ -158,8 +161,8 @@ def _polynomials(
     *,
     variances: bool = False,
 ) -> Array:
-    """Values (point, choice, output) of polynomials after a step, which share moments, or variance factors."""
-    finals = [choice.final for choice in choices]
+    """Values (point, choice, output) of polynomials after a step, or variance factors (point, choice)."""
+    finals = [choice.final for choice in choices if isinstance(choice.final, Polynomial)]
     sizes = sorted({choice.size for choice in choices if choice.size is not None}, reverse=True)
     directions = sorted({one.n_quadratic_directions for one in finals})
     ridges = sorted({one.ridge for one in finals})
@@ -169,7 +172,7 @@ def _polynomials(
     found = site.run(work, shapes, widths)[-1]
     at = [
         (
-            sizes.index(choice.size) if sizes else 0,
+            0 if choice.size is None else sizes.index(choice.size),
             directions.index(one.n_quadratic_directions),
             ridges.index(one.ridge),
         )
@@ -189,8 +192,9 @@ def _processes(
     variances: bool = False,
 ) -> Array:
     """Values (point, choice, output) of kriging after a step, or variance factors (point, choice)."""
-    order = sorted(range(len(choices)), key=lambda k: choices[k].final.order)  # sharing covariances
+    finals = [choice.final for choice in choices if isinstance(choice.final, Kriging)]
+    order = sorted(range(len(finals)), key=lambda k: finals[k].order)  # sharing covariances
     widths = field.update.widths(step, len(site), field, choices[0].sizes)
-    work = KrigingFits(tuple(choices[k].final for k in order), variances)
+    work = KrigingFits(tuple(finals[k] for k in order), variances)
     found = site.run(work, shapes, widths)[-1]
     return found[:, np.argsort(order)]

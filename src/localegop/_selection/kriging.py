@@ -2,8 +2,9 @@
 
 A linear fit is right where the neighborhood is small against the bends of f. Where data are few, it is not:
 then a process whose covariance falls with the learned distance makes more of the same neighbors. A linear
-trend helps where labels are precise, and costs a coefficient for each dimension; a Gaussian covariance makes f
-smooth. So where errors are large, processes without a trend and rough ones, of exponential covariance, compete.
+trend helps where labels are precise, and costs a coefficient for each dimension; a Gaussian covariance
+makes f smooth. So where errors are large, processes without a trend and rough ones, of exponential
+covariance, compete.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ DEFAULT = Kriging(2.0, 1e-2)  # where there are too few points to choose by
 
 
 def smooth_processes(steps: Sequence[int], largest_size: float) -> list[Choice]:
-    """Processes with a trend after these steps."""
+    """List processes with a trend, after these steps."""
     return _choices(steps, largest_size, [Kriging(*each) for each in product(LENGTHS, RIDGES)])
 
 
 def noisy_processes(steps: Sequence[int], largest_size: float) -> list[Choice]:
-    """Processes without a trend, and rough ones, after these steps."""
+    """List processes without a trend, and rough ones, after these steps."""
     flat = [Kriging(*each, trend=False) for each in product(LENGTHS, NOISY_RIDGES)]
     rough = [Kriging(*each, rough=True) for each in product(ROUGH_LENGTHS, ROUGH_RIDGES)]
     return _choices(steps, largest_size, flat + rough)

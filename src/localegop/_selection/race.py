@@ -1,9 +1,10 @@
 """Races: choices meet at few held-out points first, and the better ones at more of them.
 
-Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial: how
-much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of the best, as
-far as it is more than chance, plus the part of the error that is variance. Kriging says itself how much noise there
-is, by its ridge, which would make that part count twice: it is taken to vary as the best polynomial does.
+Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial:
+how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of the
+best, as far as it is more than chance, plus the part of the error that is variance. Kriging says itself how much
+noise there is, by its ridge, which would make that part count twice: it is taken to vary as the best polynomial
+does.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Race:
         return self.choices[int(np.argmin(self.expected()))]
 
     def expected(self) -> Array:
-        """Expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
+        """Tell the expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
         return expected_errors(self.errors, self.weight, self.variances)
 
     def join(self, choices: Sequence[Choice]) -> None:
@@ -101,10 +102,11 @@ class Race:
 
 
 def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
-    """Expected errors (choice,) beyond the noise, from errors (point, choice) and variance factors (choice,).
+    """Find expected errors (choice,) beyond the noise.
 
-    A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all where
-    it may be chance, and in full where it is certain.
+    They come from errors (point, choice) and variance factors (choice,). A difference d from the smallest
+    error counts as d^2 / (d + s), with s its standard error: hardly at all where it may be chance, and in
+    full where it is certain.
     """
     seen, doubt = differences(errors, sample_weight)
     sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
@@ -119,7 +121,7 @@ def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Ar
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
-    """Mean differences (choice,) from the errors of one choice, the best if none is given, and their errors."""
+    """Mean differences (choice,) from one choice, the best if none is given, and their standard errors."""
     weight = sample_weight / sample_weight.sum()
     gap = errors - errors[:, [int(np.argmin(weight @ errors)) if best is None else best]]
     seen = weight @ gap

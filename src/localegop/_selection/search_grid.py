@@ -63,7 +63,7 @@ class SearchGrid:
         return replace(self, sizes=enough or (max(self.sizes),))  # then the ridge must do
 
     def choices(self, dimension: int) -> list[Choice]:
-        """Return all choices that make sense: enough points for the terms, directions once there are any."""
+        """List the choices that make sense: enough points for the terms, directions once there are any."""
         enough = self.wide_enough(dimension)
         found = []
         for step, size, b, r in product(

@@ -1,0 +1,154 @@
+"""Trials in several axes: where gradients are learned, and which choices come through their races."""
+
+import numpy as np
+import pytest
+
+from localegop import LocalEGOPRegressor
+from localegop._data.rows import merge_rows
+from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._fit import trials
+from localegop._fit.plan import _start
+from localegop._fit.process import ProcessBackend
+from localegop._fit.trials import Search, Trial, anchor_points
+from localegop._selection.folds import draw_folds
+from localegop.datasets import make_helix
+
+X, Y = make_helix(240, 3, noise=0.1, random_state=0)
+
+
+def search(n=240, **parameters):
+    backend = ProcessBackend(merge_rows(X[:n], Y[:n, None], np.ones(n)))
+    settings = LocalEGOPRegressor(n_jobs=1, **parameters)._settings()
+    return Search(backend, _start(backend, settings), draw_folds(n, 0))
+
+
+def trial(**parameters):
+    found = search(**parameters)
+    return Trial(found, found.start)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "count"),
+    [
+        ({}, 500),
+        ({"max_neighbors": None}, 500),
+        ({"schedule": "power"}, 5000),
+        ({"schedule": "geometric"}, 5000),
+        ({"exclusion_radius": 1.0}, 5000),
+        ({"covariance_cap": 1.0}, 5000),
+    ],
+    ids=str,
+)
+def test_gradients_are_learned_at_some_points_or_at_all_where_lengths_are_given(parameters, count):
+    points = anchor_points(LocalEGOPRegressor(**parameters)._settings(), 5000, 500)
+    assert len(points) == count and len(np.unique(points)) == count
+
+
+def test_other_axes_change_units_and_rows_alike():
+    start = search(n_iter=1).start
+    axes = np.random.default_rng(0).normal(size=(3, 2))
+    there = start.in_axes(axes)
+    assert there.data.rows == pytest.approx(start.data.rows @ axes)
+    assert there.decisions.units.features(X) == pytest.approx(start.decisions.units.features(X) @ axes)
+    transform = there.decisions.units.transform
+    assert there.decisions.initial_metric == pytest.approx(transform @ transform.T)
+
+
+@pytest.mark.parametrize(("n", "enough"), [(240, 1000), (7000, 1400)])
+def test_a_fifth_of_many_points_is_enough_to_choose_by(n, enough):
+    assert Search(None, None, draw_folds(n, 0)).enough == enough
+
+
+def test_folds_are_learned_without_their_points_at_some_anchors(monkeypatch):
+    monkeypatch.setattr(trials, "FOLD_ANCHORS", 40)
+    one = trial(n_iter=2)
+    fold = one.holdout.fold(1)
+    assert fold.field.n == 192 and fold.field.anchors.n == len(fold.anchors) == 40
+    assert len(fold.held_out) == 48 and len(fold.field.gradients) == 2
+    held_out = {tuple(row) for row in one.start.data.rows[one.search.folds[1]]}
+    assert {tuple(row) for row in fold.held_out.rows} == held_out
+    assert not held_out & {tuple(row) for row in fold.anchors.rows}
+    assert one.largest_size == 96.0 and one.widest == 96.0
+
+
+def test_the_first_rounds_keep_the_best_of_every_kind():
+    one = trial(n_iter=2)
+    race = one.race
+    assert race.points == 240 and 0 < len(race.choices) <= 16
+    assert {type(each.final) for each in race.choices} == {Polynomial, Kriging}
+    coarse = one.grid.coarse().choices(3)
+    every, _ = one.holdout.errors(coarse, 0, 240)
+    assert race.means.min() <= 1.05 * (race.weight @ every / race.weight.sum()).min()
+
+
+def test_finishing_a_race_tries_finer_sizes_and_larger_ridges():
+    one = trial(n_iter=1, final="polynomial")
+    before = one.race.means.min()
+    one.finish()
+    race = one.race
+    assert 0 < len(race.choices) <= trials.MOST_COMPARED // 2 and race.points == 240
+    assert race.means.min() <= 1.05 * before
+    grid = {*one.grid.choices(3)}
+    assert any(each not in grid for each in race.choices)
+
+
+@pytest.mark.parametrize("n_iter", [1, 2])
+def test_races_of_one_or_two_choices(n_iter):
+    """A third of two choices is one."""
+    one = trial(n_iter=n_iter, degree=1, ridge=1e-2, schedule="power")
+    assert len(one.grid.coarse().choices(3)) == 2
+    one.finish()
+    assert one.race.choices
+
+
+def test_only_kriging_is_left_where_it_is_asked_for():
+    one = trial(n_iter=1, final="kriging")
+    one.finish()
+    assert all(isinstance(each.final, Kriging) for each in one.race.choices)
+    assert {each.step for each in one.race.choices} <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"final": "polynomial", "ridge": 1e-3}, lambda one: one.ridge == 1e-3),
+        ({"degree": 1}, lambda one: one.degree == 1),
+        ({"degree": 0}, lambda one: one.degree == 0),
+        ({"degree": 2}, lambda one: one.degree == 2),
+        ({"final": "polynomial", "schedule": "power"}, lambda one: one.size is None),
+    ],
+    ids=["ridge", "degree 1", "degree 0", "degree 2", "bandwidths"],
+)
+def test_what_was_asked_for_stays_through_all_rounds(parameters, told):
+    one = trial(n_iter=2, **parameters)
+    one.finish()
+    assert one.race.choices and all(map(told, one.race.choices))
+
+
+def test_sizes_go_on_doubling_as_long_as_errors_fall(monkeypatch):
+    """A linear function under noise: the wider, the better, up to half of what a center may look at."""
+    monkeypatch.setattr("localegop._engine.settings.NEAREST", 60)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 2))
+    labels = rows @ [1.0, 0.5] + rng.normal(size=600)
+    backend = ProcessBackend(merge_rows(rows, labels[:, None], np.ones(600)))
+    for max_neighbors, widest in (("auto", 240.0), (60, 30.0)):
+        settings = LocalEGOPRegressor(
+            n_jobs=1, n_iter=1, degree=1, ridge=1e-4, max_neighbors=max_neighbors
+        )._settings()
+        found = Search(backend, _start(backend, settings), draw_folds(600, 0))
+        one = Trial(found, found.start)
+        assert one.largest_size == 30.0 and one.widest == widest
+        best = one._widen(Choice(0, 30.0, Polynomial(1, 0, 1e-4)))
+        assert best.size == widest and best in one.race.choices
+
+
+def test_slopes_of_the_best_choice_tell_the_direction():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(240, 3))
+    backend = ProcessBackend(merge_rows(rows, np.sin(rows[:, :1]), np.ones(240)))
+    settings = LocalEGOPRegressor(n_jobs=1, n_iter=1, degree=1, initial_metric="variance")._settings()
+    found = Search(backend, _start(backend, settings), draw_folds(240, 0))
+    agop = Trial(found, found.start).agop()
+    assert agop.shape == (3, 3) and agop[0, 0] > 0.99 * np.trace(agop)

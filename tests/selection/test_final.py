@@ -1,0 +1,85 @@
+"""The final: four finalists meet more points, but only as long as it matters which of them is taken."""
+
+import numpy as np
+import pytest
+from tests.selection.made_up import MadeUpHoldout, choices
+
+from localegop._selection.final import FINALISTS, Final
+from localegop._selection.race import Race
+
+RNG = np.random.default_rng(0)
+
+
+def race_of(errors, variances=None, points=100, weight=None):
+    race = Race(MadeUpHoldout(errors, variances, weight), choices(np.shape(errors)[1]))
+    race.run_to(points)
+    return race
+
+
+def swinging(gap, swing, n=1600):
+    """Errors of two choices that differ by a gap, up or down by a swing at every point."""
+    return np.column_stack([np.ones(n), 1.0 + gap + swing * np.tile([1.0, -1.0], n // 2)])
+
+
+def test_a_clear_winner_needs_no_more_points():
+    race = race_of(swinging(0.5, 0.1), [0.1, 0.1])
+    final = Final([race])
+    final.decide()
+    assert final.points == race.points == 100 and final.best[1].step == 0
+
+
+def test_what_does_not_matter_is_not_decided():
+    """The difference is within its error, but both are small against the error expected."""
+    race = race_of(swinging(0.0, 0.05), [0.1, 0.1])
+    Final([race]).decide()
+    assert race.points == 100
+
+
+def test_what_matters_is_decided_by_more_points():
+    """Standard errors fall from 0.1 at 100 points to 0.025 at all, and the difference becomes certain."""
+    race = race_of(swinging(0.12, 1.0), [0.1, 0.1])
+    final = Final([race])
+    final.decide()
+    assert race.points == 400 and final.best[1].step == 0
+
+
+def test_it_ends_with_the_last_point():
+    race = race_of(swinging(0.0, 1.0, n=300), [0.1, 0.1])
+    Final([race]).decide()
+    assert race.points == 300
+
+
+def test_four_finalists_of_all_races_go_on():
+    errors = 1.0 + 0.1 * np.arange(5) + 0.01 * RNG.normal(size=(200, 5))
+    one, two = race_of(errors), race_of(errors + 0.15)
+    Final([one, two]).decide()
+    kept = [[each.step for each in race.choices] for race in (one, two)]
+    assert kept == [[0, 1, 2], [0]] and sum(map(len, kept)) == FINALISTS
+
+
+def test_a_race_without_finalists_is_left_out():
+    errors = swinging(0.12, 1.0)
+    one, two = race_of(np.hstack([errors, errors + 0.01]), 4 * [0.1]), race_of(errors + 5.0, 2 * [0.1])
+    final = Final([two, one])
+    final.decide()
+    assert two.choices == [] and two.points == 100 and one.points > 100
+    assert final.best[0] == 1 and final.points == one.points
+
+
+def test_the_error_told_is_the_mean_of_the_choice_at_all_points_met():
+    errors = swinging(0.12, 1.0) + RNG.exponential(size=(1600, 1))
+    weight = 1.0 + np.arange(1600) % 2
+    race = race_of(errors, [0.1, 0.05], weight=weight)
+    final = Final([race])
+    final.decide()
+    number, choice = final.best
+    met = race.points
+    expected = np.average(errors[:met, choice.step], weights=weight[:met])
+    assert number == 0 and choice.error == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_smaller_variance_wins_between_races_of_equal_errors():
+    errors = np.ones((200, 1))
+    final = Final([race_of(errors, [0.5]), race_of(errors, [0.1])])
+    final.decide()
+    assert final.best[0] == 1 and final.best[1].error == 1.0

@@ -1,0 +1,155 @@
+"""Races: choices, errors and points stay together, and what is expected from them."""
+
+import numpy as np
+import pytest
+from tests.selection.made_up import MadeUpHoldout, choices
+
+from localegop._selection import race as races
+from localegop._selection.race import Race, differences, expected_errors
+
+RNG = np.random.default_rng(0)
+TABLE = RNG.exponential(size=(50, 8)) + 0.1 * np.arange(8)
+ONES = np.ones(100)
+
+
+def holdout():
+    return MadeUpHoldout(TABLE, 0.01 * np.arange(8), 1.0 + np.arange(50) % 3)
+
+
+def numbers(race):
+    return [one.step for one in race.choices]
+
+
+def aligned(race, made_up):
+    """Whether every column and row is that of its choice and point."""
+    at = numbers(race)
+    np.testing.assert_array_equal(race.errors, made_up.table[: race.points][:, at])
+    np.testing.assert_array_equal(race.variances, made_up.factors[at])
+    np.testing.assert_array_equal(race.weight, made_up.weight[: race.points])
+
+
+def test_columns_and_points_stay_aligned():
+    made_up = holdout()
+    race = Race(made_up, choices(5))
+    assert race.points == 0 and race.errors.shape == (0, 5)
+    race.run_to(10)
+    aligned(race, made_up)
+    race.keep_only(np.array([1, 2, 4]))
+    aligned(race, made_up)
+    race.join(choices(8)[6:])
+    aligned(race, made_up)
+    race.run_to(35)
+    aligned(race, made_up)
+    race.keep(2)
+    aligned(race, made_up)
+    assert len(race.choices) == 2 and race.points == 35
+    race.run_to(1000)
+    assert race.points == 50
+    aligned(race, made_up)
+
+
+def test_little_by_little_is_the_same_as_at_once():
+    slow, fast = Race(holdout(), choices(3)), Race(holdout(), choices(8))
+    slow.run_to(7)
+    slow.join(choices(6))
+    slow.run_to(20)
+    slow.join(choices(8))
+    slow.run_to(50)
+    fast.run_to(50)
+    for name in ("errors", "variances", "weight", "means"):
+        np.testing.assert_array_equal(getattr(slow, name), getattr(fast, name))
+    assert slow.choices == fast.choices and slow.best == fast.best
+
+
+def test_nothing_is_measured_twice():
+    made_up = holdout()
+    race = Race(made_up, choices(3))
+    race.run_to(20)
+    race.run_to(10)
+    race.join(choices(4))
+    race.run_to(30)
+    race.join(choices(4))
+    assert made_up.asked == [(0, 0, 3), (0, 20, 3), (0, 20, 1), (20, 30, 4)]
+
+
+def test_the_best_are_kept_in_their_order():
+    made_up = MadeUpHoldout(np.tile([3.0, 1.0, 4.0, 2.0, 5.0], (20, 1)))
+    race = Race(made_up, choices(5))
+    race.run_to(20)
+    assert race.best.step == 1
+    race.keep(3)
+    assert numbers(race) == [0, 1, 3]
+    race.keep(100)
+    assert numbers(race) == [0, 1, 3]
+    race.keep(0)
+    assert race.choices == [] and race.errors.shape == (20, 0)
+    race.join(choices(5)[4:])
+    assert numbers(race) == [4] and race.means.tolist() == [5.0]
+
+
+def test_weights_count_in_means():
+    race = Race(MadeUpHoldout([[1.0], [2.0]], weight=[3.0, 1.0]), choices(1))
+    race.run_to(2)
+    assert race.means.tolist() == [1.25]
+
+
+def test_a_closer_look_finds_variances_at_more_points(monkeypatch):
+    made_up, asked = holdout(), []
+    monkeypatch.setattr(
+        made_up, "variances", lambda some, stop: asked.append(stop) or np.full(len(some), 1.0 * stop)
+    )
+    race = Race(made_up, choices(2))
+    race.look_closer()
+    assert asked == [races.FEW_VARIANCES, races.MANY_VARIANCES] and race.variances.tolist() == [64.0, 64.0]
+
+
+def test_a_certain_difference_counts_in_full():
+    first = RNG.exponential(size=100)
+    found = expected_errors(np.column_stack([first, first + 0.5]), ONES, np.zeros(2))
+    assert found == pytest.approx([0.0, 0.5])
+
+
+def test_chance_does_not_count():
+    """The mean differs by 0.001, but by 1 up or down at every single point."""
+    first = np.full(100, 2.0)
+    second = first + 0.001 + np.tile([1.0, -1.0], 50)
+    seen, doubt = differences(np.column_stack([first, second]), ONES)
+    assert seen == pytest.approx([0.0, 0.001]) and doubt == pytest.approx([0.0, 0.1])
+    found = expected_errors(np.column_stack([first, second]), ONES, np.zeros(2))
+    assert found == pytest.approx([0.0, 0.001**2 / 0.101])
+
+
+def test_a_difference_of_one_standard_error_counts_by_half():
+    second = 0.1 + np.tile([1.0, -1.0], 50)
+    found = expected_errors(np.column_stack([np.zeros(100), second]), ONES, np.zeros(2))
+    assert found == pytest.approx([0.0, 0.05])
+
+
+def test_variance_breaks_ties():
+    """The noise is at most what is left of the smallest error without its own variance."""
+    errors = np.full((100, 3), 1.2)
+    found = expected_errors(errors, ONES, np.array([0.2, 0.5, 0.1]))
+    assert found == pytest.approx(0.8 * np.array([0.2, 0.5, 0.1]))  # 1.2 / 1.5
+
+
+def test_a_small_difference_is_outweighed_by_variance_but_a_large_one_is_not():
+    swing = np.tile([1.0, -1.0], 50)
+    variances = np.array([0.5, 0.1])
+    for gap, best in ((0.05, 1), (2.0, 0)):
+        errors = np.column_stack([np.full(100, 2.0), 2.0 + gap + swing])
+        assert np.argmin(expected_errors(errors, ONES, variances)) == best
+
+
+def test_without_errors_nothing_is_expected():
+    assert expected_errors(np.zeros((5, 2)), np.ones(5), np.array([0.3, 0.1])).tolist() == [0.0, 0.0]
+
+
+def test_points_of_no_weight_do_not_count():
+    errors = np.column_stack([np.array([1.0, 1.0, 100.0]), np.array([2.0, 2.0, 0.0])])
+    seen, doubt = differences(errors, np.array([1.0, 1.0, 0.0]))
+    assert seen.tolist() == [0.0, 1.0] and doubt.tolist() == [0.0, 0.0]
+
+
+def test_differences_from_another_choice_than_the_best():
+    errors = np.tile([1.0, 3.0], (10, 1))
+    assert differences(errors, np.ones(10), 1)[0].tolist() == [-2.0, 0.0]
