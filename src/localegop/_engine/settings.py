@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
-# Points that a center looks at with max_neighbors="auto": the nearest; for wide neighborhoods all, which takes
-# less time than to search for those that count, up to a crowd of so many.
+# Points that a center looks at with max_neighbors="auto": the nearest; for wide neighborhoods all, which
+# takes less time than to search for those that count, up to a crowd of so many.
 NEAREST, FARTHEST, CROWD = 1000, 32_768, 131_072
 STEPS_BY_SIZE, STEPS_BY_BANDWIDTH = 4, 150
 

@@ -23,6 +23,7 @@ from localegop._engine.sites import Site
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.uncertainty import Calibration
 
+Array = NDArray[np.float64]
 D = TypeVar("D", bound=TrainingData)  # training data in some units
 M_co = TypeVar("M_co", covariant=True)  # a fitted model
 

@@ -51,7 +51,8 @@ class Requested:
 class Surroundings:
     """Noise (q, K) and leave-one-out error (q,) around q queries, in the user's units.
 
-    ``agop`` (q, r, r) and ``squared_slope`` (q, K), the mean square of the gradients, are in units of the recursion.
+    ``agop`` (q, r, r) and ``squared_slope`` (q, K), the mean square of the gradients, are in units of the
+    recursion.
     """
 
     noise: Array

@@ -70,13 +70,13 @@ def neighbors_for(data: LocalData) -> int:
 class Spacing:
     """Distances (m,) of training points to the third nearest place, other than their own, of others.
 
-    Labels may have been measured several times at one place; zero if that holds for all points looked at. See
-    :class:`localegop._engine.sites.Work`; shapes and widths do not matter.
+    Labels may have been measured several times at one place; zero if that holds for all points looked at.
+    See :class:`localegop._engine.sites.Work`; shapes and widths do not matter.
     """
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`localegop._engine.sites.Work`."""
-        return 24.0 * LOOKED_AT * data.dimension
+        return 24.0 * LOOKED_AT * float(data.dimension)
 
     def __call__(
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
@@ -84,7 +84,8 @@ class Spacing:
         """See :class:`localegop._engine.sites.Work`."""
         near = data.rows[data.nearest(centers.rows, min(LOOKED_AT, data.max_visible))]
         distances = np.sqrt(np.sum((near - centers.rows[:, None]) ** 2, axis=2))
-        repeated = (near[:, 1:] == near[:, :-1]).all(axis=2)  # points are sorted: equal ones follow each other
+        # points are sorted: equal ones follow each other
+        repeated = (near[:, 1:] == near[:, :-1]).all(axis=2)
         distances[:, 1:][repeated] = np.inf
         distances.sort(axis=1)  # the first is the point itself
         last = np.minimum(np.isfinite(distances).sum(axis=1) - 1, neighbors_for(data))

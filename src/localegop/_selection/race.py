@@ -1,10 +1,10 @@
 """Races: choices meet at few held-out points first, and the better ones at more of them.
 
 Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial:
-how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of the
-best, as far as it is more than chance, plus the part of the error that is variance. Kriging says itself how much
-noise there is, by its ridge, which would make that part count twice: it is taken to vary as the best polynomial
-does.
+how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of
+the best, as far as it is more than chance, plus the part of the error that is variance. Kriging says itself
+how much noise there is, by its ridge, which would make that part count twice: it is taken to vary as the
+best polynomial does.
 """
 
 from __future__ import annotations
