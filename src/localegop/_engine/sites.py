@@ -69,7 +69,7 @@ KEPT_BYTES = 100e6  # lists of neighbors are kept between two pieces of work if 
 class LocalSite:
     """A site in this process; see :class:`Site`.
 
-    ``own`` are the training points that the centers are, if any; ``lists`` the points that they may look at,
+    ``left_out`` are the training points that the centers are, if any; ``lists`` the points that they may look at,
     None if these are all, or too many to be kept.
     """
 
@@ -77,7 +77,7 @@ class LocalSite:
     rows: Array
     labels: Array
     sample_weight: Array
-    own: NDArray[np.int64] | None = None
+    left_out: NDArray[np.int64] | None = None
     lists: NeighborLists | None = None
 
     @classmethod
@@ -87,12 +87,17 @@ class LocalSite:
         rows: Array,
         labels: Array,
         sample_weight: Array,
-        own: NDArray[np.int64] | None = None,
+        left_out: NDArray[np.int64] | None = None,
     ) -> LocalSite:
         """Return the site at some rows, with their neighbors."""
         keep = 4.0 * data.max_visible * len(rows) <= KEPT_BYTES
         lists = data.neighbor_lists(rows) if keep else None
-        return cls(data, rows, labels, sample_weight, own, lists)
+        return cls(data, rows, labels, sample_weight, left_out, lists)
+
+    @classmethod
+    def own(cls, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
+        """Return the site at some of the training points, each of which leaves itself out."""
+        return cls.at(data, data.rows[points], data.labels[points], data.sample_weight[points], points)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,7 +109,7 @@ class LocalSite:
             self.rows[some],
             self.labels[some],
             self.sample_weight[some],
-            None if self.own is None else self.own[some],
+            None if self.left_out is None else self.left_out[some],
             None if self.lists is None else self.lists.pick(some),
         )
 
@@ -120,4 +125,4 @@ class LocalSite:
         """Return some centers with the points that they may look at."""
         rows = self.rows[part]
         lists = self.data.neighbor_lists(rows) if self.lists is None else self.lists[part]
-        return Centers(rows, lists, None if self.own is None else self.own[part])
+        return Centers(rows, lists, None if self.left_out is None else self.left_out[part])

@@ -37,9 +37,7 @@ class ProcessBackend:
 
     def own_site(self, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
         """See :class:`Backend`."""
-        return LocalSite.at(
-            data, data.rows[points], data.labels[points], data.sample_weight[points], points
-        )
+        return LocalSite.own(data, points)
 
     def hold_out(self, data: LocalData, held_out: NDArray[np.intp]) -> tuple[LocalData, LocalSite]:
         """See :class:`Backend`."""
