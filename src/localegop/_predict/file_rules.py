@@ -124,14 +124,14 @@ def check_model(
     require((found is None) != field, f"model.steps is {found} with strategy={settings.strategy!r}")
     require(not field or header["choice"]["step"] <= found, "model.choice.step is more than model.steps")
     outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
-    rules |= row_rules(n, outputs, r, found) | {
+    rules |= row_rules(n, outputs, r) | {
         "position": Entries((n_given,), -1, n - 1, whole=True),
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
-    if field or "scores" in own:
-        m = side(own, "scores", 0)
-        rules["scores"] = Entries((m, outputs), 0.0, rising=True)
-        rules["weight_below"] = Entries((m, outputs), 1.0 / LARGEST, rising=True)
+    if field:
+        rules |= field_rules(own, n, outputs, r, found)
+    elif "scores" in own:
+        rules |= score_rules(side(own, "scores", 0), outputs)
     check_arrays(own, rules)
     check_products(own)
 
@@ -214,22 +214,37 @@ def _check_work(step: int, settings: Settings) -> None:
         POSITIVE.check(f"what the schedule gives at step {t}", float(widths(t)))
 
 
-def row_rules(m: int, outputs: int, dimension: int, steps: int | None) -> dict[str, Entries]:
-    """Rules of what there is for each of m rows; ``steps`` is None with the query strategy."""
-    values, slopes = (m, outputs), (m, outputs, dimension)
-    rules = {
+def row_rules(m: int, outputs: int, dimension: int) -> dict[str, Entries]:
+    """Rules of what there is for each of m rows."""
+    return {
         "rows": Entries((m, dimension), -FAR, FAR),
-        "labels": Entries(values, -FAR, FAR),
+        "labels": Entries((m, outputs), -FAR, FAR),
         "sample_weight": Entries((m,), SMALL, LARGE),
     }
-    if steps is None:
-        return rules
-    rules |= {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
-    rules |= {f"errors_{t}": Entries((m, 1), 0.0) for t in range(steps)}
+
+
+def field_rules(
+    arrays: Mapping[str, Array], n: int, outputs: int, dimension: int, steps: int
+) -> dict[str, Entries]:
+    """Rules of what the field strategy has learned: gradients, final fits and scores at a of n rows."""
+    a = side(arrays, "loo_noise", 0)
+    require(1 <= a <= n, f"array 'loo_noise' has {a} rows, but there are {n} to learn from")
+    values, slopes = (a, outputs), (a, outputs, dimension)
+    rules = {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
+    rules |= {f"errors_{t}": Entries((a, 1), 0.0) for t in range(steps)}
     return rules | {
         "loo_residuals": Entries(values, -FAR, FAR),
         "loo_noise": Entries(values, 0.0),
         "loo_gradients": Entries(slopes, -FAR, FAR),
+        **score_rules(a, outputs),
+    }
+
+
+def score_rules(m: int, outputs: int) -> dict[str, Entries]:
+    """Rules of the m scores that intervals are calibrated with."""
+    return {
+        "scores": Entries((m, outputs), 0.0, rising=True),
+        "weight_below": Entries((m, outputs), 1.0 / LARGEST, rising=True),
     }
 
 
