@@ -23,15 +23,15 @@ from localegop.distributed.shuffling import shuffle_tasks
 from localegop.distributed.splitting import partition_count
 
 # Seconds of one thread, on a processor with AVX2: factor, power of D, power of max_neighbors.
-TRIAL = (0.05, 0.80, 0.60)  # work around the centers of one trial
-DRIVER = (0.05, 0.80, 0.30)  # of one trial in the process that fits: averages of gradients, decisions
-PASS = (0.21e-6, 0.80, 0.64)  # one local fit, or one average of gradients, at one point
-SEARCH = (13e-6, 0.70, 0.27)  # search for the neighbors of one point
-ROW = (1e-6, 0.50, 0.0)  # one row moved to a partition, or made ready for a search
+TRIAL = (0.35, 0.0, 0.29)  # work around the centers of one trial
+DRIVER = (0.055, 0.57, 0.07)  # of one trial in the process that fits: averages of gradients, decisions
+PASS = (5.4e-8, 0.70, 0.77)  # one local fit, or one average of gradients, at one point
+SEARCH = (6.9e-6, 0.44, 0.25)  # search for the neighbors of one point
+ROW = (3.8e-7, 0.17, 0.0)  # one row made ready for a search, or moved to a partition
 TASK = 2e-3  # seconds of the scheduler for one task
 QUERY_PASSES = 2.0  # cost of a final fit, as a multiple of PASS
 TRIALS = 3  # where axes are learned: in the initial axes and in two others
-RUNS = 60  # times that a trial asks for work around its centers
+RUNS = 40  # times that a trial asks for work around its centers
 
 PROCESS = 0.25e9  # bytes of a worker without data
 CHUNK = 0.2e9  # bytes of working memory of a task, in addition to its rows

@@ -107,7 +107,7 @@ def make_site(
     centers: list[Table] = cluster.gather(chosen)
     halos = find_halos(data, partitioning.partitions, [table["rows"] for table in centers])
     parts = [
-        cluster.submit(_prepare, table, halo, some, data.held_out, (data.n, data.options), own)
+        cluster.submit(prepare_site, table, halo, some, data.held_out, (data.n, data.options), own)
         for table, halo, some in zip(partitioning.tables, halos, chosen, strict=True)
     ]
     counts = [len(table["number"]) for table in centers]
@@ -137,7 +137,7 @@ def rows_of(table: Table, numbers: Numbers) -> Table:
     return take(table, np.isin(table["number"], numbers))
 
 
-def _prepare(
+def prepare_site(
     table: Table,
     halo: list[Table],
     chosen: Table,
