@@ -38,7 +38,7 @@ from localegop._fit.process import ProcessBackend
 from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
-from localegop.distributed.halo import halo_region
+from localegop.distributed.halo import halo_region, halo_rows
 from localegop.distributed.sites import prepare_site
 from localegop.distributed.tables import take
 from localegop.kernels import as_kernel
@@ -322,15 +322,18 @@ def cost_of_trial(X, y, k):
 
 
 def cost_of_points(X, y, k, count=500):
-    """One local fit, the search for the neighbors of one point, and what a row costs before that."""
+    """One local fit, the searches for the neighbors and the halo of one point, and one row before them."""
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y / y.std())[:, None]
     options = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1, "max_neighbors": k}
     table = {"number": np.arange(len(X)), "rows": X, "labels": y, "sample_weight": np.ones(len(X))}
     points = spread_points(len(X), count)
     start = time.process_time()
     prepare_site(table, [], take(table, points[:1]), points[:0], (len(X), options), True)
-    halo_region(X, X[:1], k + 1, 1)
+    halo_rows(X, [halo_region(X, X[:1], k + 1, 1)], k + 1)
     row = time.process_time() - start
+    start = time.process_time()
+    halo_rows(X, [halo_region(X, X[points], k + 1, 1)], k + 1)
+    halo = time.process_time() - start - row
     data = LocalData(X, y, table["sample_weight"], **options)
     data.neighbor_lists(X[:1])
     start = time.process_time()
@@ -340,7 +343,8 @@ def cost_of_points(X, y, k, count=500):
     start = time.process_time()
     site.run(PolynomialFits(RIDGES, gradients=True), isotropic_shapes(count, X.shape[1]), widths)
     fits = time.process_time() - start
-    return {"PASS": fits / count, "SEARCH": search / count, "ROW": row / len(X)}
+    each = {"PASS": fits, "SEARCH": search, "HALO": halo}
+    return {name: seconds / count for name, seconds in each.items()} | {"ROW": row / len(X)}
 
 
 PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, cost)}

@@ -29,7 +29,7 @@ def test_halos_contain_all_nearest_rows(cell):
     known = home == 0
     for other in (1, 2):
         theirs = np.flatnonzero(home == other)
-        known[theirs[halo_rows(rows[theirs], region, 40)]] = True
+        known[theirs[halo_rows(rows[theirs], [region], 40)[0]]] = True
     assert known.sum() < len(rows)
     for center in centers:
         nearest = np.argsort(np.sum((rows - center) ** 2, axis=1))[:40]
@@ -40,9 +40,11 @@ def test_halos_of_few_rows_are_unbounded():
     rows = RNG.normal(size=(30, 2))
     region = halo_region(rows[:5], rows[:5], 10)
     assert np.isinf(region.radius).all()
-    assert set(halo_rows(rows[5:], region, 10)) >= set(
-        np.argsort(np.sum((rows[5:] - rows[0]) ** 2, axis=1))[:10]
-    )
+    found, nothing = halo_rows(rows[5:], [region, halo_region(rows, rows[:0], 10)], 10)
+    assert set(found) >= set(np.argsort(np.sum((rows[5:] - rows[0]) ** 2, axis=1))[:10])
+    assert len(nothing) == 0
+    assert len(halo_rows(rows[5:9], [region], 10)[0]) == 4
+    assert len(halo_rows(rows[:0], [region], 10)[0]) == 0
 
 
 def test_splits_are_balanced_and_cover_space():

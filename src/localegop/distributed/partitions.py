@@ -126,6 +126,10 @@ class Partition:
     low: Array
     high: Array
 
+    def touches(self, low: Array, high: Array) -> bool:
+        """Whether a box has a point in common with this one's."""
+        return bool((low <= self.high).all() and (high >= self.low).all())
+
 
 @dataclass(frozen=True)
 class Partitioning:
@@ -178,13 +182,12 @@ def find_halos(
     k = neighbors_needed(data.options["max_neighbors"], data.dimension, data.n)
     busy = [i for i, rows in enumerate(centers) if len(rows)]
     regions = {i: cluster.submit(_halo_region, partitions[i].table, held_out, centers[i], k) for i in busy}
-    bounds = cluster.gather(cluster.each(_bounds, list(regions.values())))
-    for i, (low, high) in zip(busy, bounds, strict=True):
-        halos[i] = [
-            cluster.submit(_halo, other.table, held_out, regions[i], k)
-            for j, other in enumerate(partitions)
-            if i != j and (low <= other.high).all() and (high >= other.low).all()
-        ]
+    bounds = dict(zip(busy, cluster.gather(cluster.each(_bounds, list(regions.values()))), strict=True))
+    for j, owner in enumerate(partitions):
+        near = [i for i in busy if i != j and owner.touches(*bounds[i])]
+        rows = cluster.submit(_rows_for, owner.table, held_out, [regions[i] for i in near], k)
+        for which, i in enumerate(near):
+            halos[i].append(cluster.submit(_piece, rows, which))
     return halos
 
 
@@ -223,9 +226,13 @@ def _bounds(region: HaloRegion) -> tuple[Array, Array]:
     return region.bounds
 
 
-def _halo(table: Table, held_out: Numbers, region: HaloRegion, k: int) -> Table:
+def _rows_for(table: Table, held_out: Numbers, regions: list[HaloRegion], k: int) -> list[Table]:
     rest = without_held_out(table, held_out)
-    return take(rest, halo_rows(rest["rows"], region, k))
+    return [take(rest, positions) for positions in halo_rows(rest["rows"], regions, k)]
+
+
+def _piece(pieces: list[Table], which: int) -> Table:
+    return pieces[which]
 
 
 def without_held_out(table: Table, held_out: Numbers) -> Table:

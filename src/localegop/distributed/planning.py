@@ -15,6 +15,7 @@ from dask.utils import parse_bytes
 
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import MOST_ROUNDS
+from localegop._fit.pilot_fits import PILOT_POINTS
 from localegop._fit.plan import FEW_ANCHORS, MOST_ANCHORS
 from localegop._fit.trials import FOLD_ANCHORS
 from localegop._selection.folds import FEWEST_POINTS, MOST_HELD_OUT, N_FOLDS
@@ -23,11 +24,12 @@ from localegop.distributed.shuffling import shuffle_tasks
 from localegop.distributed.splitting import partition_count
 
 # Seconds of one thread, on a processor with AVX2: factor, power of D, power of max_neighbors.
-TRIAL = (0.35, 0.0, 0.29)  # work around the centers of one trial
-DRIVER = (0.055, 0.57, 0.07)  # of one trial in the process that fits: averages of gradients, decisions
-PASS = (5.4e-8, 0.70, 0.77)  # one local fit, or one average of gradients, at one point
-SEARCH = (6.9e-6, 0.44, 0.25)  # search for the neighbors of one point
-ROW = (3.8e-7, 0.17, 0.0)  # one row made ready for a search, or moved to a partition
+TRIAL = (0.27, 0.02, 0.33)  # work around the centers of one trial
+DRIVER = (0.044, 0.57, 0.10)  # of one trial in the process that fits: averages of gradients, decisions
+PASS = (4.9e-8, 0.66, 0.80)  # one local fit, or one average of gradients, at one point
+SEARCH = (5.4e-6, 0.45, 0.29)  # search for the neighbors of one point
+HALO = (9.4e-7, 0.78, 0.70)  # search for the halo of one point
+ROW = (9.9e-7, 0.16, -0.08)  # one row made ready for both searches, or moved to a partition
 TASK = 2e-3  # seconds of the scheduler for one task
 QUERY_PASSES = 2.0  # cost of a final fit, as a multiple of PASS
 TRIALS = 3  # where axes are learned: in the initial axes and in two others
@@ -101,6 +103,8 @@ class Counts:
     ----------
     trials, sites, layouts : int
         Trials, sets of centers whose neighbors are searched for, and times that rows are moved.
+    centers : int
+        In all of these sets.
     anchors, steps : int
         Of the field that is learned at last.
     """
@@ -108,6 +112,7 @@ class Counts:
     trials: int
     sites: int
     layouts: int
+    centers: int
     anchors: int
     steps: int
 
@@ -122,7 +127,10 @@ class Counts:
         pilots = 2 * settings.metric_is_free + MOST_ROUNDS * learns_axes
         anchors = n if by_length else min(n, max(FEW_ANCHORS, n // 10), MOST_ANCHORS)
         layouts = 2 + settings.metric_is_free + 2 * learns_axes  # sorted; in two units; in two sets of axes
-        return cls(trials, pilots + 2 * folds * trials + 1, layouts, anchors, settings.n_steps)
+        in_folds = folds * min(n, FOLD_ANCHORS) + min(n, folds * MOST_HELD_OUT)
+        centers = pilots * PILOT_POINTS + trials * in_folds + anchors
+        sites = pilots + 2 * folds * trials + 1
+        return cls(trials, sites, layouts, centers, anchors, settings.n_steps)
 
 
 def plan(
@@ -223,8 +231,7 @@ def _memory_by_use(
 ) -> dict[str, float]:
     """Bytes that a worker needs for ``own`` rows, in partitions of n / count, by what they are for."""
     row, around = 8.0 * (D + outputs + 2), (1.0 + halo) * n / count
-    all_centers = does.trials * min(FOLD_ANCHORS + MOST_HELD_OUT, n) + does.anchors
-    centers = all_centers * own / n
+    centers = does.centers * own / n
     return {
         "rows": own * row * (does.layouts + 1.0),
         "sites": 2.0 * row * min(centers * k, (2 * does.trials + 1) * own * (1.0 + halo)),

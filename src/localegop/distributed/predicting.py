@@ -106,13 +106,10 @@ def _rows_for_others(
     table: Table, regions: Sequence[HaloRegion], q: int, context: QueryContext
 ) -> list[Table | None]:
     """Rows of partition q in the region of each of the others."""
-    found: list[Table | None] = []
-    for p, region in enumerate(regions):
-        positions = np.zeros(0, dtype=np.intp)
-        if p != q:
-            positions = halo_rows(table["rows"], region, context.neighbors_needed)
-        found.append(take(table, positions) if len(positions) else None)
-    return found
+    found = halo_rows(table["rows"], regions, context.neighbors_needed)
+    return [
+        take(table, positions) if p != q and len(positions) else None for p, positions in enumerate(found)
+    ]
 
 
 def with_halo(table: Table, p: int, halos: list[list[Table | None]]) -> Table:
