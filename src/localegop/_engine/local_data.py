@@ -53,8 +53,8 @@ class TrainingData(Protocol):
     def rotated(self, axes: Array) -> Self:
         """Take the same points in other axes (D, r)."""
 
-    def limited(self, most: int) -> Self:
-        """Take the same points, with centers that look at no more than so many."""
+    def seeing(self, most: int | None) -> Self:
+        """Take the same points, with centers that look at so many, or all for None."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,13 @@ class LocalData:
         """Take the same points in other axes (D, r)."""
         return self.like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total)
 
-    def limited(self, most: int) -> LocalData:
-        """Take the same points, with centers that look at no more than so many."""
-        limit = min(most, self.max_visible)
-        return self.like(self.rows, self.labels, self.sample_weight, self.n_total, limit)
+    def seeing(self, most: int | None) -> LocalData:
+        """Take the same points, with centers that look at so many, or all for None."""
+        same = object.__new__(LocalData)
+        limit = None if most is None or most >= self.n_total else most
+        search = NeighborSearch(self.rows, self._points, limit, self.radius)
+        same.__dict__.update(self.__dict__, limit=limit, _search=search)
+        return same
 
     def like(
         self,
@@ -188,7 +191,6 @@ class LocalData:
         labels: Array,
         sample_weight: Array,
         n_total: int | None = None,
-        limit: int | None = None,
     ) -> LocalData:
         """Make data of other points, with the same settings."""
         return LocalData(
@@ -196,7 +198,7 @@ class LocalData:
             np.ascontiguousarray(labels),
             np.ascontiguousarray(sample_weight),
             kernel=self.kernel,
-            max_neighbors=self.limit if limit is None else limit,
+            max_neighbors=self.limit,
             radius=self.radius,
             threads=self.threads,
             cutoff=self.cutoff,

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
+NEAREST, FARTHEST = 1000, 32_768  # points that a center looks at with max_neighbors="auto"
 STEPS_BY_SIZE, STEPS_BY_BANDWIDTH = 4, 150
 
 
@@ -38,7 +39,7 @@ class Settings:
     degree: Any
     ridge: Any
     final: str
-    max_neighbors: int | None
+    max_neighbors: int | str | None
     seed: int
     threads: int
     verbose: int
@@ -59,6 +60,16 @@ class Settings:
     def ridges(self) -> tuple[float, ...]:
         """Ridges to choose from."""
         return RIDGES if self.ridge == "auto" else (float(self.ridge),)
+
+    @property
+    def nearest(self) -> int | None:
+        """How many of the nearest points a center looks at first; None for all."""
+        return NEAREST if isinstance(self.max_neighbors, str) else self.max_neighbors
+
+    @property
+    def farthest(self) -> int | None:
+        """How many a center may look at where wide neighborhoods are better; None for all."""
+        return FARTHEST if isinstance(self.max_neighbors, str) else self.max_neighbors
 
     @property
     def metric_is_free(self) -> bool:
@@ -91,7 +102,7 @@ class Settings:
         radius = self.exclusion_radius
         return {
             "kernel": as_kernel(self.kernel),
-            "max_neighbors": self.max_neighbors,
+            "max_neighbors": self.nearest,
             "radius": None if radius is None else radius / unit_length(units),
             "threads": self.threads,
             "cutoff": FIELD_CUTOFF if self.strategy == "field" else QUERY_CUTOFF,

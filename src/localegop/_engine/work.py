@@ -58,9 +58,13 @@ class PolynomialFits:
 
 @dataclass(frozen=True)
 class KrigingFits:
-    """Kriging by several processes, in neighborhoods of one effective size: values (center, process, output)."""
+    """Kriging by several processes, in neighborhoods of one effective size.
+
+    The results are values (center, process, output), and variance factors (center, process) if asked for.
+    """
 
     processes: tuple[Kriging, ...]
+    variances: bool = False
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
@@ -70,7 +74,8 @@ class KrigingFits:
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
     ) -> tuple[Array, ...]:
         """See :class:`Work`."""
-        return (krige_all(self.processes, data, centers, shapes, widths).value,)
+        batch = krige_all(self.processes, data, centers, shapes, widths, variances=self.variances)
+        return (batch.value, batch.variance_factor) if self.variances else (batch.value,)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,10 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._progress import Progress, ProgressBar
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
+from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
 from localegop._selection.kriging import default_kriging
+from localegop._selection.final import Final
 from localegop._selection.race import Race
 from localegop._selection.search_grid import grid_for
 
@@ -93,13 +95,16 @@ def _axes_of(search: Search[D, M_co], axes: Array, first: Trial[D, M_co]) -> Arr
 
 
 def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
-    """Finish the races of the trials that may be the best."""
+    """Finish the races of the trials that may be the best, and take the best choice of all."""
     errors = [trial.race.means.min() for trial in trials]
     best = trials[int(np.argmin(errors))]
-    found = [
-        (trial, trial.settle()) for trial in trials if trial is best or _may_be_better(trial.race, best.race)
-    ]
-    return min(found, key=lambda one: one[1].error)
+    left = [trial for trial in trials if trial is best or _may_be_better(trial.race, best.race)]
+    for trial in left:
+        trial.finish()
+    final = Final([trial.race for trial in left])
+    final.decide()
+    winner, choice = final.best
+    return left[winner], choice
 
 
 def _may_be_better(race: Race, best: Race) -> bool:
@@ -123,7 +128,8 @@ def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_c
     """Learn the field from all points, and see how the final fits do at its anchors."""
     decisions, data = best.decisions, best.data
     most = min(max(FEW_ANCHORS, data.n // 10), MOST_ANCHORS)
-    site = backend.own_site(data, anchor_points(decisions.settings, data.n, most))
+    points = anchor_points(decisions.settings, data.n, most)
+    site = backend.own_site(data, points)
     field = learn_field(
         site,
         backend.as_data(site),
@@ -132,6 +138,9 @@ def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_c
         decisions.choice.step,
         progress,
     )
+    if is_wide(decisions.choice, field):
+        data = data.seeing(decisions.settings.farthest)
+        site = backend.own_site(data, points)
     return backend.model(data, decisions, field, *leave_one_out_fits(site, field, decisions.choice))
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.final_fits import Polynomial
 from localegop._engine.gradient_field import learn_field, spread_points
+from localegop._engine.local_data import half_of
 from localegop._engine.settings import Settings
+from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.initial_axes import global_agop
 from localegop._fit.leave_one_out import final_fits
@@ -20,17 +22,14 @@ from localegop._predict.decisions import Decisions
 from localegop._progress import SILENT
 from localegop._selection.holdout import Holdout, LearnedFold
 from localegop._selection.kriging import PRECISE, noisy_processes, smooth_processes
-from localegop._selection.race import FIRST_LOOK, SECOND_LOOK, Race, standard_error
+from localegop._selection.race import FIRST_LOOK, SECOND_LOOK, Race
 from localegop._selection.search_grid import SearchGrid, grid_for
 
 Array = NDArray[np.float64]
 
 FOLD_ANCHORS = 500
 ENOUGH = 1000  # held-out points of the last round, or a fifth of all where that is more
-CLEAR_GAIN = 0.98  # kriging with this share of the error of a polynomial fit needs no further proof
-STANDARD_ERRORS = 1.5  # within which polynomials count as equal, and the one of least variance is taken
-VARIANCE_POINTS = 64  # held-out points at which variances are compared
-MOST_COMPARED = 32
+MOST_COMPARED = 24  # choices of a trial whose variances are compared
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,12 @@ class Trial(Generic[D, M_co]):
         settings = self.search.settings
         race = Race(self.holdout, self._choices(self.grid.coarse()))
         race.run_to(FIRST_LOOK)
-        best = race.best
-        race.keep(8)
-        race.join(self._choices(self.grid.around(best)))
+        race.keep(len(race.choices) // 3)
         race.run_to(SECOND_LOOK)
-        race.keep(8)
+        best = race.best
+        race.keep(12)
+        race.join(self._choices(self.grid.around(best)))
+        race.keep(12)
         if settings.may_krige:
             processes = self._race_processes(sorted({0, race.best.step}))
             if settings.final == "kriging":
@@ -113,43 +113,35 @@ class Trial(Generic[D, M_co]):
         race.keep(4)
         return race.choices
 
-    def settle(self) -> Choice:
-        """Finish the race: the last look at polynomials, and at kriging, at as many points as it takes."""
+    def finish(self) -> None:
+        """Finish the race: a last look around the best polynomial, at as many points as it takes."""
         race = self.race
-        polynomials = [one for one in race.choices if isinstance(one.final, Polynomial)]
+        polynomials = [k for k, one in enumerate(race.choices) if isinstance(one.final, Polynomial)]
         if polynomials:
-            best = min(polynomials, key=lambda one: race.means[race.choices.index(one)])
-            race.join(self._choices(self.grid.finer(best, self.largest_size)))
-            race.keep_close(3.0)
+            best = self._widen(race.choices[min(polynomials, key=lambda k: race.expected()[k])])
+            race.join(self._choices(self.grid.finer(best, self.widest)))
+        race.keep(MOST_COMPARED)
         race.run_to(self.search.enough)
-        return self._pick(race)
+        race.keep(MOST_COMPARED // 2)
+        race.look_closer()
 
-    def _pick(self, race: Race) -> Choice:
-        """Take the polynomial of least variance among the best, unless kriging is clearly better."""
-        means = race.means
-        kinds = np.array([isinstance(one.final, Kriging) for one in race.choices])
-        found = []
-        for kriging in (False, True):
-            numbers = np.flatnonzero(kinds == kriging)
-            if len(numbers):
-                found.append(self._least_variance(race, numbers) if not kriging else numbers[np.argmin(means[numbers])])
-        best = found[0]
-        if len(found) == 2:
-            gain, weight = race.errors[:, found[0]] - race.errors[:, found[1]], race.weight / race.weight.sum()
-            sure = weight @ gain > standard_error(gain[:, None], weight)[0]
-            if sure or means[found[1]] <= CLEAR_GAIN * means[found[0]]:
-                best = found[1]
-        choice = race.choices[best]
-        return Choice(choice.step, choice.size, choice.final, float(means[best]))
+    def _widen(self, best: Choice) -> Choice:
+        """Try larger sizes as long as the error falls, and return the best polynomial."""
+        race = Race(self.holdout, [best])
+        race.run_to(SECOND_LOOK)
+        while best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest:
+            race.join(self._choices(self.grid.wider(best)))
+            if race.best == best:
+                break
+            best = race.best
+        self.race.join([best])
+        return best
 
-    def _least_variance(self, race: Race, numbers: NDArray[np.intp]) -> int:
-        """Number of the choice of least variance among those that cannot be told from the best of some."""
-        means, weight = race.means[numbers], race.weight / race.weight.sum()
-        gap = race.errors[:, numbers] - race.errors[:, [numbers[np.argmin(means)]]]
-        close = numbers[means - means.min() <= STANDARD_ERRORS * standard_error(gap, weight)]
-        close = close[np.argsort(race.means[close], kind="stable")][:MOST_COMPARED]
-        variances = self.holdout.variances([race.choices[k] for k in close], VARIANCE_POINTS)
-        return int(close[np.argmin(variances)])
+    @property
+    def widest(self) -> float:
+        """Largest effective size that neighborhoods may have."""
+        farthest, n = self.search.settings.farthest, self.holdout.fold(0).field.n
+        return half_of(n if farthest is None else min(farthest, n))
 
     def agop(self) -> Array:
         """Averaged outer product (D, D) of the gradients of the best choice so far, over all data."""
@@ -170,4 +162,8 @@ class Trial(Generic[D, M_co]):
         field = learn_field(
             site, backend.as_data(site), decisions.update, settings.ridges, max(self.grid.steps), SILENT
         )
-        return LearnedFold(field, held_out, site)
+
+        def see_farther() -> Site:
+            return backend.hold_out(self.start.data.seeing(settings.farthest), self.search.folds[k])[1]
+
+        return LearnedFold(field, held_out, site, see_farther)

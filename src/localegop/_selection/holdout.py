@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,44 @@ from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.sites import Site
-from localegop._engine.work import FinalFits, KrigingFits, PolynomialFits
+from localegop._engine.work import KrigingFits, PolynomialFits
 
 Array = NDArray[np.float64]
 
 BLOCK = 512  # points whose shapes are kept at a time
 
 
-@dataclass(frozen=True)
 class LearnedFold:
-    """A field learned without some points, these points, and the anchors at which it was learned."""
+    """A field learned without some points, these points, and the anchors at which it was learned.
 
-    field: GradientField
-    held_out: Site
-    anchors: Site
+    ``see_farther`` gives the site of the points where they look at many more neighbors, for wide neighborhoods.
+    """
+
+    def __init__(
+        self, field: GradientField, held_out: Site, anchors: Site, see_farther: Callable[[], Site]
+    ) -> None:
+        self.field, self.held_out, self.anchors = field, held_out, anchors
+        self._see_farther = see_farther
+
+    @cached_property
+    def seeing_farther(self) -> Site:
+        """Site of the points held out, for wide neighborhoods."""
+        return self._see_farther()
+
+    def sites(
+        self, choices: Sequence[Choice], points: NDArray[np.intp]
+    ) -> Iterator[tuple[Site, NDArray[np.intp]]]:
+        """Some of the points held out, and the choices that can be made with the neighbors they look at."""
+        wide = np.array([is_wide(choice, self.field) for choice in choices], dtype=bool)
+        for far in (False, True):
+            if (wide == far).any():
+                site = self.seeing_farther if far else self.held_out
+                yield site.pick(points), np.flatnonzero(wide == far)
+
+
+def is_wide(choice: Choice, field: GradientField) -> bool:
+    """Whether a choice needs more neighbors than the field was learned with."""
+    return choice.size is not None and choice.size > field.largest_size
 
 
 class Holdout:
@@ -57,22 +81,30 @@ class Holdout:
 
     def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
         """Squared errors (point, choice) at held-out points from ``start`` to ``stop``, and their weights."""
-        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
-        for fold, points in self._parts(start, stop):
-            site = fold.held_out.pick(points)
-            found.append(errors_at(fold.field, site, choices))
-            weight.append(site.sample_weight)
-        return np.concatenate(found), np.concatenate(weight)
+        return self._measure(errors_at, choices, start, stop)
 
     def variances(self, choices: Sequence[Choice], stop: int) -> Array:
         """Mean variance factors (choice,) of choices at the first held-out points."""
-        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
-        for fold, points in self._parts(0, stop):
-            site = fold.held_out.pick(points)
-            found.append(variances_at(fold.field, site, choices))
-            weight.append(site.sample_weight)
-        means: Array = np.concatenate(weight) @ np.concatenate(found) / np.concatenate(weight).sum()
+        found, weight = self._measure(variances_at, choices, 0, stop)
+        means: Array = weight @ found / weight.sum()
         return means
+
+    def _measure(
+        self,
+        measure: Callable[[GradientField, Site, Sequence[Choice]], Array],
+        choices: Sequence[Choice],
+        start: int,
+        stop: int,
+    ) -> tuple[Array, Array]:
+        """Measure something (point, choice) at held-out points, and return it with their weights."""
+        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
+        for fold, points in self._parts(start, min(stop, self.count)):
+            block = np.empty((len(points), len(choices)))
+            for site, numbers in fold.sites(choices, points):
+                block[:, numbers] = measure(fold.field, site, [choices[k] for k in numbers])
+            found.append(block)
+            weight.append(fold.held_out.sample_weight[points])
+        return np.concatenate(found), np.concatenate(weight)
 
     def _parts(self, start: int, stop: int) -> list[tuple[LearnedFold, NDArray[np.intp]]]:
         """Blocks of points in a range, with their folds."""
@@ -89,7 +121,8 @@ def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Ar
     errors = np.empty((len(site), len(choices)))
     for kind, step, numbers, shapes in _by_step(field, site, choices):
         some = [choices[k] for k in numbers]
-        values = (_polynomials if kind is Polynomial else _processes)(field, site, step, shapes, some)
+        find = _polynomials if kind is Polynomial else _processes
+        values = find(field, site, step, shapes, some)
         errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
     return errors
 
@@ -97,10 +130,10 @@ def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Ar
 def variances_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
     """Variance factors (point, choice) at the centers of a site."""
     factors = np.empty((len(site), len(choices)))
-    for _, step, numbers, shapes in _by_step(field, site, choices):
-        for k in numbers:
-            widths = field.update.widths(step, len(site), field, choices[k].sizes)
-            factors[:, k] = site.run(FinalFits(choices[k].final), shapes, widths)[-1]
+    for kind, step, numbers, shapes in _by_step(field, site, choices):
+        some = [choices[k] for k in numbers]
+        find = _polynomials if kind is Polynomial else _processes
+        factors[:, numbers] = find(field, site, step, shapes, some, variances=True)
     return factors
 
 
@@ -117,16 +150,23 @@ def _by_step(field, site, choices):
 
 
 def _polynomials(
-    field: GradientField, site: Site, step: int, shapes: Array, choices: Sequence[Choice]
+    field: GradientField,
+    site: Site,
+    step: int,
+    shapes: Array,
+    choices: Sequence[Choice],
+    *,
+    variances: bool = False,
 ) -> Array:
-    """Values (point, choice, output) of polynomials after a step, all of which share their moments."""
+    """Values (point, choice, output) of polynomials after a step, which share moments, or variance factors."""
     finals = [choice.final for choice in choices]
     sizes = sorted({choice.size for choice in choices if choice.size is not None}, reverse=True)
     directions = sorted({one.n_quadratic_directions for one in finals})
     ridges = sorted({one.ridge for one in finals})
-    work = PolynomialFits(tuple(ridges), max(one.degree for one in finals), tuple(directions))
+    degree = max(one.degree for one in finals)
+    work = PolynomialFits(tuple(ridges), degree, tuple(directions), variances=variances)
     widths = field.update.widths(step, len(site), field, sizes or None)
-    (found,) = site.run(work, shapes, widths)
+    found = site.run(work, shapes, widths)[-1]
     at = [
         (
             sizes.index(choice.size) if sizes else 0,
@@ -139,10 +179,18 @@ def _polynomials(
     return values
 
 
-def _processes(field: GradientField, site: Site, step: int, shapes: Array, choices: Sequence[Choice]) -> Array:
-    """Values (point, choice, output) of kriging after a step: those that share covariances in a row."""
-    order = sorted(range(len(choices)), key=lambda k: choices[k].final.order)
+def _processes(
+    field: GradientField,
+    site: Site,
+    step: int,
+    shapes: Array,
+    choices: Sequence[Choice],
+    *,
+    variances: bool = False,
+) -> Array:
+    """Values (point, choice, output) of kriging after a step, or variance factors (point, choice)."""
+    order = sorted(range(len(choices)), key=lambda k: choices[k].final.order)  # sharing covariances
     widths = field.update.widths(step, len(site), field, choices[0].sizes)
-    work = KrigingFits(tuple(choices[k].final for k in order))
-    (found,) = site.run(work, shapes, widths)
+    work = KrigingFits(tuple(choices[k].final for k in order), variances)
+    found = site.run(work, shapes, widths)[-1]
     return found[:, np.argsort(order)]

@@ -1,4 +1,9 @@
-"""Races: choices meet at few held-out points first, and the better ones at more of them."""
+"""Races: choices meet at few held-out points first, and the better ones at more of them.
+
+Under noise held-out points hardly tell good choices apart, but something else is known about each: how much its
+predictions vary with the noise of the labels. So what counts is the error seen beyond that of the best, as far as
+it is more than chance, plus the part of the error that is variance.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from localegop._selection.holdout import Holdout
 Array = NDArray[np.float64]
 
 FIRST_LOOK, SECOND_LOOK = 100, 300  # held-out points of the first rounds
+FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
 
 class Race:
@@ -22,13 +28,15 @@ class Race:
     ----------
     choices : list of Choice
     errors : ndarray of shape (point, choice)
+    variances : ndarray of shape (choice,)
+        Variance factors of their predictions.
     weight : ndarray of shape (point,)
     """
 
     def __init__(self, holdout: Holdout, choices: Sequence[Choice] = ()) -> None:
         self.holdout = holdout
         self.choices: list[Choice] = []
-        self.errors, self.weight = np.zeros((0, 0)), np.zeros(0)
+        self.errors, self.variances, self.weight = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
         self.join(choices)
 
     @property
@@ -44,15 +52,20 @@ class Race:
 
     @property
     def best(self) -> Choice:
-        """The choice with the smallest mean error."""
-        return self.choices[int(np.argmin(self.means))]
+        """The choice of least expected error."""
+        return self.choices[int(np.argmin(self.expected()))]
+
+    def expected(self) -> Array:
+        """Expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
+        return expected_errors(self.errors, self.weight, self.variances)
 
     def join(self, choices: Sequence[Choice]) -> None:
         """Let more choices meet the points that the others have met."""
         new = [choice for choice in choices if choice not in self.choices]
         if new:
-            errors, _ = self.holdout.errors(new, 0, self.points) if self.points else (np.zeros((0, len(new))), 0)
+            errors, _ = self.holdout.errors(new, 0, self.points)
             self.errors = np.concatenate([self.errors, errors], axis=1)
+            self.variances = np.append(self.variances, self.holdout.variances(new, FEW_VARIANCES))
             self.choices += new
 
     def run_to(self, points: int) -> None:
@@ -65,26 +78,37 @@ class Race:
 
     def keep(self, count: int) -> None:
         """Let only the best go on."""
-        self._keep_only(np.sort(np.argsort(self.means, kind="stable")[:count]))
+        self.keep_only(np.sort(np.argsort(self.expected(), kind="stable")[:count]))
 
-    def keep_close(self, standard_errors: float) -> None:
-        """Let only those go on that are not clearly worse than the best."""
-        self._keep_only(np.flatnonzero(self.close(standard_errors)))
-
-    def close(self, standard_errors: float) -> NDArray[np.bool_]:
-        """Tell which are worse than the best by at most so many standard errors of paired differences."""
-        means = self.means
-        best = int(np.argmin(means))
-        gap, weight = self.errors - self.errors[:, [best]], self.weight / self.weight.sum()
-        return np.asarray(means - means[best] <= standard_errors * standard_error(gap, weight))
-
-    def _keep_only(self, numbers: NDArray[np.intp]) -> None:
+    def keep_only(self, numbers: NDArray[np.intp]) -> None:
+        """Let only the choices of these numbers go on."""
         self.choices = [self.choices[k] for k in numbers]
         self.errors = np.ascontiguousarray(self.errors[:, numbers])
+        self.variances = self.variances[numbers]
+
+    def look_closer(self) -> None:
+        """Find the variances at more points."""
+        self.variances = self.holdout.variances(self.choices, MANY_VARIANCES)
 
 
-def standard_error(values: Array, weight: Array) -> Array:
-    """Standard errors (choice,) of weighted means of values (point, choice), for weights of sum one."""
-    mean = weight @ values
-    found: Array = np.sqrt(weight @ (values - mean) ** 2 / len(weight))
+def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
+    """Expected errors (choice,) beyond the noise, from errors (point, choice) and variance factors (choice,).
+
+    A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all where
+    it may be chance, and in full where it is certain.
+    """
+    seen, doubt = differences(errors, sample_weight)
+    sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    means = sample_weight @ errors / sample_weight.sum()
+    noise = float(np.min(means / (1.0 + variances)))  # at most
+    found: Array = sure + noise * variances
     return found
+
+
+def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
+    """Mean differences (choice,) from the errors of one choice, the best if none is given, and their errors."""
+    weight = sample_weight / sample_weight.sum()
+    gap = errors - errors[:, [int(np.argmin(weight @ errors)) if best is None else best]]
+    seen = weight @ gap
+    doubt: Array = np.sqrt(weight @ (gap - seen) ** 2 / len(weight))
+    return seen, doubt

@@ -113,6 +113,11 @@ class SearchGrid:
             ridges += LARGE_RIDGES
         return replace(self._directed(choice.step), steps=(choice.step,), sizes=sizes, ridges=ridges)
 
+    def wider(self, choice: Choice) -> SearchGrid:
+        """Grid of twice the size, at the step of a choice."""
+        assert choice.size is not None
+        return replace(self._directed(choice.step), steps=(choice.step,), sizes=(2.0 * choice.size,))
+
     def _directed(self, step: int) -> SearchGrid:
         """Grid for a step: at the first one there are no leading directions yet."""
         undirected = step == 0 and max(self.steps) > 0
