@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from localegop import LocalEGOPRegressor
+from localegop._engine import settings
 from localegop._fit import plan, trials
 from localegop.datasets import make_helix
 
@@ -132,6 +133,26 @@ def test_axes_from_slopes(client):
     assert model.choice_ == plain.choice_
     assert np.array_equal(model.initial_metric_, plain.initial_metric_)
     assert same(model.predict(wide[:50] + 0.01), plain.predict(wide[:50] + 0.01))
+
+
+def test_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(settings, "NEAREST", 60)
+    monkeypatch.setattr(settings, "FARTHEST", 500)
+    y = X @ [1.0, 2.0, -1.0] + RNG.normal(size=len(X))
+    parameters = {"initial_metric": "variance", "n_iter": 1, "degree": 1, "ridge": 1e-2}
+    plain = LocalEGOPRegressor(**parameters).fit(X, y)
+    assert plain.choice_.size > 30.0  # more than half of the nearest
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(X, y)
+    assert model.choice_ == plain.choice_
+    assert same(model.predict(QUERIES), plain.predict(QUERIES))
+    assert same(model.loo_residuals_, plain.loo_residuals_)
+    model.save(tmp_path)
+    assert same(
+        DaskLocalEGOPRegressor.load(tmp_path).predict_interval(QUERIES), plain.predict_interval(QUERIES)
+    )
+    plain.save(tmp_path / "plain")
+    again = LocalEGOPRegressor.load(tmp_path / "plain")
+    assert np.array_equal(again.predict(QUERIES), plain.predict(QUERIES))
 
 
 def test_ties_are_broken_alike(client):

@@ -130,9 +130,10 @@ def unpack_model(
     )
     model = Model(decisions, data, own["position"].astype(np.intp), own["part"])
     if header["steps"] is not None:
-        anchors = data.subset(spread_points(data.n, len(own["loo_noise"])))
+        near = data.seeing(settings.nearest)  # with which gradients were learned
+        anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
         update = decisions.update
-        field, loo = unpack_field(own, header["steps"], anchors, data.n, data.largest_size, update)
+        field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
         model = replace(model, field=field, loo=loo)
     if "scores" in own:
         model = replace(model, calibration=Calibration(own["scores"], own["weight_below"]))

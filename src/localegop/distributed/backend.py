@@ -99,7 +99,7 @@ class ClusterBackend:
         """See :class:`Backend`."""
         found = data.partitioning
         # The tables have all that is needed later.
-        slim = replace(data, source=replace(data.source, ranges=[]), in_old_axes=None)
+        slim = replace(data, source=replace(data.source, ranges=[]), in_old_axes=None, origin=None)
         return PartitionedModel(
             decisions, slim, found.splits, found.tables, found.boxes, field, loo, calibration
         )

@@ -40,8 +40,8 @@ EXTRA: dict[str, None] = {"n_partitions": None, "client": None}
 EXTRA_DOC = """
     n_partitions : int or None, default=None
         Number of regions in space that rows are divided into. None for one for each thread of the cluster,
-        or more, up to 1,000, if those would have more than 50,000 rows each. There are at most
-        n / max_neighbors of them. Results do not depend on it.
+        or more, up to 1,000, if those would have more than 50,000 rows each. None of them has fewer rows
+        than a center looks at first. Results do not depend on it.
     client : dask.distributed.Client, str or None, default=None
         Client, or address of a scheduler; None for the current client.
 """
@@ -89,7 +89,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         settings = replace(self._settings(), threads=self._task_threads)
         blocks, names = align(cluster, X, y, sample_weight, self.missing)
         threads = sum(cluster.client.nthreads().values())
-        count = partition_count(blocks.n, threads, self.max_neighbors, self.n_partitions)
+        count = partition_count(blocks.n, threads, settings.nearest, self.n_partitions)
         outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
         self._partitioned = [
             fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings)

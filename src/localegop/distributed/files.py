@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -163,13 +163,11 @@ def read_model(
         outputs,
         splits.count,
     )
-    options = settings.data_options(units)
-    options |= {name: header[name] for name in ("max_neighbors", "radius", "cutoff")}
-    data = PartitionedData(source, RowTransform(units), options)
-    field, loo = unpack_field(
-        own, decisions.choice.step, _read_anchors(folder, tables, data, len(own["loo_noise"])),
-        n, data.largest_size, decisions.update,
-    )  # fmt: skip
+    options = settings.data_options(units) | {name: header[name] for name in ("radius", "cutoff")}
+    near = PartitionedData(source, RowTransform(units), options)  # with which gradients were learned
+    anchors = _read_anchors(folder, tables, near, len(own["loo_noise"]))
+    field, loo = unpack_field(own, decisions.choice.step, anchors, n, near.largest_size, decisions.update)
+    data = replace(near.seeing(header["max_neighbors"]), origin=None)
     calibration = Calibration(own["scores"], own["weight_below"])
     there = cluster.submit(_identity, splits)
     return PartitionedModel(decisions, data, there, tables, about["boxes"], field, loo, calibration)

@@ -57,12 +57,12 @@ class PartitionedData:
     options: DataOptions
     held_out: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # numbers, rising
     in_old_axes: PartitionedData | None = None  # the same data before its axes were changed
-    whole: PartitionedData | None = None  # the same data before points were held out
+    origin: PartitionedData | None = None  # data with the same partitions, from which this was made
 
     @cached_property
     def partitioning(self) -> Partitioning:
         """All rows, those held out too, partitioned in space."""
-        return _partition(self) if self.whole is None else self.whole.partitioning
+        return _partition(self) if self.origin is None else self.origin.partitioning
 
     def partitioning_for(self, count: int) -> Partitioning:
         """Partitions for work at so many centers: for a few it does not pay to move all rows."""
@@ -99,17 +99,18 @@ class PartitionedData:
 
     def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
         """Hold some points out."""
-        assert self.whole is None
-        return replace(self, held_out=np.sort(held_out), whole=self)
+        assert not len(self.held_out)
+        return replace(self, held_out=np.sort(held_out), origin=self)
 
     def rotated(self, axes: Array) -> PartitionedData:
         """Return the same points in other axes (D, r)."""
-        assert self.whole is None and self.in_old_axes is None
-        return replace(self, row_transform=replace(self.row_transform, axes=axes), in_old_axes=self)
+        assert self.row_transform.axes is None and not len(self.held_out)
+        turned = replace(self.row_transform, axes=axes)
+        return replace(self, row_transform=turned, in_old_axes=self, origin=None)
 
-    def limited(self, most: int) -> PartitionedData:
-        """Return the same points, with centers that look at no more than ``most`` of them."""
-        return replace(self, options=self.options | {"max_neighbors": min(most, self.max_visible)})
+    def seeing(self, most: int | None) -> PartitionedData:
+        """Return the same points, with centers that look at so many, or all for None."""
+        return replace(self, options=self.options | {"max_neighbors": most}, origin=self)
 
 
 def local_data(table: Table, n_total: int, options: DataOptions) -> LocalData:

@@ -1,7 +1,8 @@
 """How much memory and time a fit will take, from a cost model with measured constants.
 
 Work around centers is that of some trials, each at some thousand centers, whatever the number of rows. What
-grows with the rows is to move them to partitions and to make them ready for the search of neighbors.
+grows with the rows is to move them to partitions and to make them ready for the search of neighbors. Wide
+neighborhoods, which ``max_neighbors="auto"`` takes under much noise, are not counted.
 ``benchmarks/scale.py --only cost`` measures the constants anew.
 """
 
@@ -186,11 +187,11 @@ def plan(
             raise ValueError(f"{name} must be a positive whole number, got {value!r}")
     model = DaskLocalEGOPRegressor(**parameters)
     model._validate_params()
-    size = float(parse_bytes(memory))
-    count = partition_count(n, workers * threads, model.max_neighbors, model.n_partitions)
-    k = n if model.max_neighbors is None else min(n, model.max_neighbors)
+    size, settings = float(parse_bytes(memory)), model._settings()
+    count = partition_count(n, workers * threads, settings.nearest, model.n_partitions)
+    k = n if settings.nearest is None else min(n, settings.nearest)
     halo = _halo_fraction(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
-    does = Counts.of(model._settings(), n, D)
+    does = Counts.of(settings, n, D)
     busy = min(count, workers * threads)
     driver, tasks = does.trials * _cost(DRIVER, D, k), TASK * _tasks(count, does)
     seconds = _work(does, n, D, k) / busy + driver + tasks
