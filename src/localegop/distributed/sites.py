@@ -38,7 +38,7 @@ class SiteInPartition(LocalSite):
     def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
         data, lists = self.data, self.centers.lists
         rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.sample_weight.nbytes)
-        return rows + self.centers.rows.nbytes + (0 if lists is None else lists[: len(self)].indices.nbytes)
+        return rows + self.centers.rows.nbytes + (0 if lists is None else lists.indices.nbytes)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _drop_unused_rows(data: LocalData, centers: Centers) -> tuple[LocalData, Cen
     """Leave out the rows that no center looks at."""
     if centers.lists is None:
         return data, centers
-    lists, itself = centers.lists[: len(centers)], centers.left_out
+    lists, itself = centers.lists, centers.left_out
     used = np.zeros(data.n, dtype=bool)
     used[lists.indices] = True
     if itself is not None:
