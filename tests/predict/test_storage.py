@@ -273,7 +273,7 @@ def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 3, but this version of localegop reads format 99"):
+    with pytest.raises(ValueError, match="has format 4, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
 
 
