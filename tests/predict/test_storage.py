@@ -154,7 +154,7 @@ HEADERS = [
     ),
     ("parameters.ridge", {"schedule": "PowerLaw"}, "must not be an object"),
     ("models.0.max_neighbors", 0, "model.max_neighbors is 0, but must be a whole number from 2"),
-    ("models.0.max_neighbors", 2000, "does not fit to parameter max_neighbors=1000"),
+    ("models.0.max_neighbors", 40_000, "does not fit to parameter max_neighbors='auto'"),
     ("models.0.radius", 1.0, "model.radius is 1.0, which does not fit to the parameters"),
     ("models.0.covariance_cap", -1.0, "model.covariance_cap is -1.0"),
     ("models.0.cutoff", 0.0, "model.cutoff is 0.0"),

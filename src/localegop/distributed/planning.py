@@ -216,8 +216,10 @@ def _cost(constants: tuple[float, float, float], D: int, k: int) -> float:
 
 def _work(does: Counts, n: int, D: int, k: int) -> float:
     """Seconds of one thread for what is done in partitions."""
+    searching = does.centers * (_cost(SEARCH, D, k) + _cost(HALO, D, k))
     learning = does.anchors * (does.steps + 2) * _cost(PASS, D, k)
-    return does.trials * _cost(TRIAL, D, k) + learning + n * (does.layouts + does.sites) * _cost(ROW, D, k)
+    rows = n * (does.layouts + does.sites) * _cost(ROW, D, k)
+    return does.trials * _cost(TRIAL, D, k) + searching + learning + rows
 
 
 def _halo_fraction(rows: float, n: int, k: int, d: int) -> float:
