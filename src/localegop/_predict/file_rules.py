@@ -194,8 +194,8 @@ def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
         require(agree, f"model.{name} is {header[name]}, which does not fit to the parameters")
     limit, most = header["max_neighbors"], settings.farthest
     agree = limit is None or (most is not None and limit <= most)
-    given = f"max_neighbors={settings.max_neighbors!r}"
-    require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter {given}")
+    asked = f"max_neighbors={settings.max_neighbors!r}"
+    require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter {asked}")
 
 
 def _check_work(step: int, settings: Settings) -> None:

@@ -6,10 +6,9 @@ hundred or thousand anchors, is in the process that fits, as are all decisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from distributed import Future
 from numpy.typing import NDArray
 
 from localegop._data.sums import Extent
@@ -20,6 +19,7 @@ from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.uncertainty import Calibration
+from localegop.distributed.models import PartitionedModel
 from localegop.distributed.partitions import (
     Numbers,
     PartitionedData,
@@ -29,32 +29,6 @@ from localegop.distributed.partitions import (
 )
 from localegop.distributed.sites import ClusterSite, make_site, rows_in_process
 from localegop.distributed.sorting import PartitionedRows
-from localegop.distributed.splitting import Splits
-from localegop.distributed.tables import Table
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PartitionedModel:
-    """A fitted model whose rows stay on the cluster.
-
-    ``tables`` have the rows of the partitions, ``boxes`` the boxes of the splits that these are.
-    """
-
-    decisions: Decisions
-    data: PartitionedData
-    splits: Future[Splits]
-    tables: list[Future[Table]]
-    boxes: list[int]
-    field: GradientField
-    loo: LooDiagnostics
-    calibration: Calibration
-
-    @property
-    def squared_slopes(self) -> Array:
-        """Mean square (D,) of the gradients at the anchors, per standard deviation of a feature."""
-        return self.decisions.squared_slopes(self.loo.gradients, self.field.anchors.sample_weight)
 
 
 class ClusterBackend:

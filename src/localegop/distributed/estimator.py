@@ -25,11 +25,12 @@ from localegop._predict.model import Requested
 from localegop._predict.parameters import decode_parameters
 from localegop._predict.uncertainty import check_coverage
 from localegop.distributed import files, queries
-from localegop.distributed.backend import ClusterBackend, PartitionedModel
+from localegop.distributed.backend import ClusterBackend
 from localegop.distributed.cluster import Cluster, connect
 from localegop.distributed.gathering import gather_model, lazy_residuals
 from localegop.distributed.inputs import align, is_lazy
-from localegop.distributed.predicting import QueryContext, lazy_fits
+from localegop.distributed.models import PartitionedModel
+from localegop.distributed.predicting import lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
 from localegop.regressor import LocalEGOPRegressor
@@ -231,10 +232,9 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Lazy local fits at blocks of queries."""
         plain = self._without_data()
         asked = queries.read_queries(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        parts = [(delayed(QueryContext.of(model)), model) for model in self._partitioned]
         presenter, fits = delayed(plain), []
         for block in asked.blocks:
-            each = [lazy_fits(block, context, model, requested) for context, model in parts]
+            each = [lazy_fits(block, model, requested) for model in self._partitioned]
             fits.append(delayed(queries.present, pure=False)(presenter, each))
         return queries.Answers(asked, fits, plain)
 

@@ -37,8 +37,8 @@ from localegop._predict.file_rules import (
 )
 from localegop._predict.storage import pack_decisions, pack_field, storable, unpack_decisions, unpack_field
 from localegop._predict.uncertainty import Calibration
-from localegop.distributed.backend import PartitionedModel
 from localegop.distributed.cluster import Cluster
+from localegop.distributed.models import PartitionedModel
 from localegop.distributed.partitions import PartitionedData, RowTransform, local_data
 from localegop.distributed.sites import rows_of
 from localegop.distributed.sorting import PartitionedRows

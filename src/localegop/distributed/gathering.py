@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from localegop._engine.gradient_field import spread_points
 from localegop._predict.model import Model
-from localegop.distributed.backend import PartitionedModel
-from localegop.distributed.predicting import QueryContext, attach_rows, lazy_halos, with_halo
+from localegop.distributed.models import PartitionedModel, QueryContext
+from localegop.distributed.predicting import attach_rows, lazy_halos, with_halo
 from localegop.distributed.tables import Table, merge_sorted
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ def gather_model(model: PartitionedModel) -> Model:
         table: Table = cluster.gather([inputs])[0]
         position[table["input_row"]] = first + table["position"]
         part[table["input_row"]] = table["weight_fraction"]
-    found = attach_rows(QueryContext.of(model), merge_sorted(tables))
+    found = attach_rows(model.context, merge_sorted(tables))
     return replace(found, position=position, part=part, calibration=model.calibration)
 
 
@@ -51,9 +51,10 @@ def lazy_residuals(models: list[PartitionedModel], flat: bool) -> da.Array:
 
 def _residuals_by_partition(model: PartitionedModel) -> list[Delayed]:
     """Numbers and residuals of the distinct rows in each partition."""
-    context = delayed(QueryContext.of(model))
-    halos = lazy_halos(model, context, [delayed(_rows_in)(table) for table in model.tables])
-    return [delayed(_residuals_in)(table, p, halos, context) for p, table in enumerate(model.tables)]
+    halos = lazy_halos(model, [delayed(_rows_in)(table) for table in model.tables])
+    return [
+        delayed(_residuals_in)(table, p, halos, model.context_there) for p, table in enumerate(model.tables)
+    ]
 
 
 def _rows_in(table: Table) -> Array:

@@ -14,40 +14,15 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from localegop._engine.gradient_field import GradientField
-from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model, Requested
-from localegop.distributed.backend import PartitionedModel
-from localegop.distributed.halo import HaloRegion, halo_region, halo_rows, neighbors_needed
-from localegop.distributed.partitions import DataOptions, local_data
+from localegop.distributed.halo import HaloRegion, halo_region, halo_rows
+from localegop.distributed.models import PartitionedModel, QueryContext
+from localegop.distributed.partitions import local_data
 from localegop.distributed.splitting import Splits
 from localegop.distributed.tables import Table, merge_sorted, take
 from localegop.results import LocalFits, Neighbors, join_fits, reorder_fits
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class QueryContext:
-    """What queries have to know of a fit beside the rows."""
-
-    decisions: Decisions
-    options: DataOptions
-    n: int
-    boxes: tuple[int, ...]  # of the splits, one for each partition
-    field: GradientField
-    loo: LooDiagnostics
-
-    @classmethod
-    def of(cls, model: PartitionedModel) -> QueryContext:
-        """Context of a model that was fitted on a cluster."""
-        data = model.data
-        return cls(model.decisions, data.options, data.n, tuple(model.boxes), model.field, model.loo)
-
-    @property
-    def neighbors_needed(self) -> int:
-        """How many of the nearest rows a query needs."""
-        return neighbors_needed(self.options["max_neighbors"], self.field.dimension, self.n)
 
 
 @dataclass(frozen=True)
@@ -59,11 +34,12 @@ class RoutedQueries:
     partition: NDArray[np.int64]
 
 
-def lazy_fits(block: Delayed, context: Delayed, model: PartitionedModel, requested: Requested) -> Delayed:
+def lazy_fits(block: Delayed, model: PartitionedModel, requested: Requested) -> Delayed:
     """Local fits at a block of queries."""
+    context = model.context_there
     routed = delayed(_route, pure=False)(block, context, model.splits)
     centers = [delayed(_centers_in, pure=False)(routed, p) for p in range(len(model.tables))]
-    halos = lazy_halos(model, context, centers)
+    halos = lazy_halos(model, centers)
     fits = [
         delayed(_fit_in_partition, pure=False)(routed, p, table, halos, context, requested)
         for p, table in enumerate(model.tables)
@@ -71,9 +47,9 @@ def lazy_fits(block: Delayed, context: Delayed, model: PartitionedModel, request
     return delayed(_merge_fits, pure=False)(routed, fits)
 
 
-def lazy_halos(model: PartitionedModel, context: Delayed, centers: list[Delayed]) -> list[Delayed]:
+def lazy_halos(model: PartitionedModel, centers: list[Delayed]) -> list[Delayed]:
     """Rows that each partition has for each of the others, where these are to fit around some centers."""
-    tables = model.tables
+    tables, context = model.tables, model.context_there
     if len(tables) == 1:
         return []
     regions = [
