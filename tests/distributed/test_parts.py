@@ -1,8 +1,9 @@
-"""Parts of the distributed fit that need no cluster: halos, splits, plans."""
+"""Parts of the distributed fit that need no cluster: halos, sites, splits, plans."""
 
 import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +11,19 @@ import pytest
 pytest.importorskip("distributed")
 
 import localegop.distributed
-from localegop.distributed import plan
+from localegop._engine.centers import Widths
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import isotropic_shapes
+from localegop._engine.work import PolynomialFits
+from localegop._fit.process import ProcessBackend
+from localegop.distributed import plan, sites
 from localegop.distributed.halo import halo_region, halo_rows
-from localegop.distributed.partitions import rank_to_number
+from localegop.distributed.partitions import Partition, PartitionedData, Partitioning, rank_to_number
 from localegop.distributed.shuffling import shuffle
+from localegop.distributed.sites import make_site
 from localegop.distributed.splitting import partition_count, split_space
-from localegop.distributed.tables import stack
+from localegop.distributed.tables import stack, take
+from localegop.kernels import as_kernel
 
 RNG = np.random.default_rng(0)
 
@@ -57,12 +65,53 @@ def test_splits_are_balanced_and_cover_space():
     assert 0 <= far[0] < 4
 
 
+class Here:
+    """A cluster whose tasks are done at once."""
+
+    def submit(self, function, *arguments):
+        return function(*arguments)
+
+    def each(self, function, first, *rest):
+        return [function(one, *rest) for one in first]
+
+    def gather(self, found):
+        return found
+
+
+@pytest.mark.parametrize("limit", [25, None])
+def test_sites_in_partitions_give_what_one_process_does(limit, monkeypatch):
+    monkeypatch.setattr(sites, "BLOCK_BYTES", 800.0)  # so that a partition gets several tasks
+    rows, labels, weight = RNG.normal(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.uniform(size=300)
+    options = {"kernel": as_kernel("gaussian"), "max_neighbors": limit, "radius": None, "threads": 1}
+    whole, box = LocalData(rows, labels, weight, **options), split_space([rows], 4).box_of(rows)
+    columns = {"number": np.arange(300), "rows": rows, "labels": labels, "sample_weight": weight}
+    tables = [take(columns, box == p) for p in range(4)]
+    partitions = [Partition(each, each["rows"].min(axis=0), each["rows"].max(axis=0)) for each in tables]
+    partitioning = Partitioning(None, list(range(4)), partitions)
+    in_units = SimpleNamespace(units=SimpleNamespace(transform=np.eye(3)), axes=None)
+    data = PartitionedData(SimpleNamespace(cluster=Here(), n=300), in_units, options)
+    held_out, points = RNG.permutation(300)[:60], np.arange(0, 240, 7)
+    rest, backend = data.without(held_out), ProcessBackend(None)
+    rest_here, out_here = backend.hold_out(whole, held_out)
+    for site, here in (
+        (make_site(rest, partitioning, held_out, own=False), out_here),
+        (
+            make_site(rest, partitioning, rank_to_number(points, rest.held_out), own=True),
+            backend.own_site(rest_here, points),
+        ),
+    ):
+        for some in (np.arange(len(here)), np.array([20, 3, 3, 31]), np.array([5])):
+            ours, theirs = site.pick(some), here.pick(some)
+            arguments = (isotropic_shapes(len(some), 3), Widths.of_sizes((10.0, 6.0), len(some)))
+            work = PolynomialFits((1e-3, 1e-1), gradients=True, variances=True)
+            for name in ("rows", "labels", "sample_weight"):
+                assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+            for a, b in zip(ours.run(work, *arguments), theirs.run(work, *arguments), strict=True):
+                assert np.array_equal(a, b)
+
+
 @pytest.mark.parametrize("count", [5, 40])
 def test_every_piece_arrives_in_order(count):
-    class Here:
-        def submit(self, function, *arguments):
-            return function(*arguments)
-
     sources = [[{"row": np.array([[r, p]])} for p in range(count)] for r in range(37)]
     for p, tables in enumerate(shuffle(Here(), sources, count)):
         assert stack(tables)["row"].tolist() == [[r, p] for r in range(37)]

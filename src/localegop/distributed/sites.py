@@ -165,7 +165,7 @@ def _drop_unused_rows(data: LocalData, centers: Centers) -> tuple[LocalData, Cen
     used[lists.indices] = True
     if itself is not None:
         used[itself] = True
-    number = np.cumsum(used) - 1
+    number = (np.cumsum(used) - 1).astype(np.int32)
     kept = data.subset(np.flatnonzero(used), data.n_total)
-    lists = NeighborLists(lists.start, number[lists.indices].astype(np.int32))
-    return kept, Centers(centers.rows, lists, None if itself is None else number[itself])
+    lists = NeighborLists(lists.start, number[lists.indices])
+    return kept, Centers(centers.rows, lists, None if itself is None else number[itself].astype(np.int64))
