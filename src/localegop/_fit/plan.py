@@ -18,7 +18,7 @@ from localegop._fit.initial_units import find_initial_units
 from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
-from localegop._fit.trials import Search, Start, Trial, anchor_points
+from localegop._fit.trials import ENOUGH, Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
 from localegop._progress import Progress, ProgressBar
@@ -83,7 +83,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     progress.advance()
     best, choice = _settle(trials)
     baseline.keep(1)
-    baseline.run_to(search.enough)
+    baseline.run_to(ENOUGH)
     decisions = replace(best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]))
     return replace(best.start, decisions=decisions)
 
@@ -96,9 +96,8 @@ def _axes_of(search: Search[D, M_co], axes: Array, first: Trial[D, M_co]) -> Arr
 
 def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
     """Finish the races of the trials that may be the best, and take the best choice of all."""
-    errors = [trial.race.means.min() for trial in trials]
-    best = trials[int(np.argmin(errors))]
-    left = [trial for trial in trials if trial is best or _may_be_better(trial.race, best.race)]
+    best, *others = sorted(trials, key=lambda trial: float(trial.race.means.min()))
+    left = [best, *(trial for trial in others[:1] if _may_be_better(trial.race, best.race))]
     for trial in left:
         trial.finish()
     final = Final([trial.race for trial in left])
@@ -139,7 +138,7 @@ def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_c
         progress,
     )
     if is_wide(decisions.choice, field):
-        data = data.seeing(decisions.settings.farthest)
+        data = data.seeing(decisions.settings.farthest(data.n))
         site = backend.own_site(data, points)
     return backend.model(data, decisions, field, *leave_one_out_fits(site, field, decisions.choice))
 

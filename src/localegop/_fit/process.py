@@ -36,13 +36,15 @@ class ProcessBackend:
 
     def own_site(self, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
         """See :class:`Backend`."""
-        return LocalSite.own(data, points)
+        return LocalSite.at(
+            data, data.rows[points], data.labels[points], data.sample_weight[points], points
+        )
 
     def hold_out(self, data: LocalData, held_out: NDArray[np.intp]) -> tuple[LocalData, LocalSite]:
         """See :class:`Backend`."""
         rest = data.without(held_out)
-        centers = rest.centers(data.rows[held_out])
-        return rest, LocalSite(rest, centers, data.labels[held_out], data.sample_weight[held_out])
+        site = LocalSite.at(rest, data.rows[held_out], data.labels[held_out], data.sample_weight[held_out])
+        return rest, site
 
     def as_data(self, site: LocalSite) -> LocalData:
         """See :class:`Backend`."""

@@ -28,7 +28,8 @@ from localegop._selection.search_grid import SearchGrid, grid_for
 Array = NDArray[np.float64]
 
 FOLD_ANCHORS = 500
-ENOUGH = 1000  # held-out points of the last round, or a fifth of all where that is more
+ENOUGH = 1000  # held-out points of the last round of a race
+WIDEST = 16_384.0  # effective size
 MOST_COMPARED = 24  # choices of a trial whose variances are compared
 
 
@@ -56,11 +57,6 @@ class Search(Generic[D, M_co]):
     def settings(self) -> Settings:
         """Parameters of the fit."""
         return self.start.decisions.settings
-
-    @property
-    def enough(self) -> int:
-        """Number of held-out points to choose by."""
-        return max(ENOUGH, len(self.folds[0]))
 
 
 def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
@@ -121,7 +117,7 @@ class Trial(Generic[D, M_co]):
             best = self._widen(race.choices[min(polynomials, key=lambda k: race.expected()[k])])
             race.join(self._choices(self.grid.finer(best, self.widest)))
         race.keep(MOST_COMPARED)
-        race.run_to(self.search.enough)
+        race.run_to(ENOUGH)
         race.keep(MOST_COMPARED // 2)
         race.look_closer()
 
@@ -140,8 +136,9 @@ class Trial(Generic[D, M_co]):
     @property
     def widest(self) -> float:
         """Largest effective size that neighborhoods may have."""
-        farthest, n = self.search.settings.farthest, self.holdout.fold(0).field.n
-        return half_of(n if farthest is None else min(farthest, n))
+        n = self.holdout.fold(0).field.n
+        farthest = self.search.settings.farthest(self.start.data.n)
+        return min(half_of(n if farthest is None else min(farthest, n)), WIDEST)
 
     def agop(self) -> Array:
         """Averaged outer product (D, D) of the gradients of the best choice so far, over all data."""
@@ -164,6 +161,7 @@ class Trial(Generic[D, M_co]):
         )
 
         def see_farther() -> Site:
-            return backend.hold_out(self.start.data.seeing(settings.farthest), self.search.folds[k])[1]
+            farther = self.start.data.seeing(settings.farthest(self.start.data.n))
+            return backend.hold_out(farther, self.search.folds[k])[1]
 
         return LearnedFold(field, held_out, site, see_farther)

@@ -1,0 +1,71 @@
+"""The final: the best of several races, at as many held-out points as it takes to tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._engine.choice import Choice
+from localegop._selection.race import Race, differences, expected_errors
+
+Array = NDArray[np.float64]
+
+FINALISTS = 4
+SURE = 2.0  # standard errors of a difference that is taken for real
+MATTERS = 0.1  # share of the expected error below which a difference does not matter
+
+
+class Final:
+    """The choices that came through several races, at the same held-out points."""
+
+    def __init__(self, races: Sequence[Race]) -> None:
+        self.races = races
+
+    @property
+    def best(self) -> tuple[int, Choice]:
+        """The best choice, with its mean error, and the number of its race."""
+        race, k = self._owners[int(np.argmin(self._expected()))]
+        means = self.races[race].means
+        return race, replace(self.races[race].choices[k], error=float(means[k]))
+
+    def decide(self) -> None:
+        """Let the finalists meet more and more points, until it does not matter which of them is taken."""
+        self._keep_finalists()
+        while self.points < self.races[0].holdout.count and self._undecided():
+            points = 2 * self.points
+            for race in self.races:
+                if race.choices:
+                    race.run_to(points)
+
+    @property
+    def points(self) -> int:
+        """Number of held-out points met so far."""
+        return max(race.points for race in self.races if race.choices)
+
+    @property
+    def _owners(self) -> list[tuple[int, int]]:
+        """Race and number in it of every choice."""
+        return [(r, k) for r, race in enumerate(self.races) for k in range(len(race.choices))]
+
+    def _errors(self) -> tuple[Array, Array]:
+        errors = np.concatenate([race.errors for race in self.races if race.choices], axis=1)
+        return errors, next(race.weight for race in self.races if race.choices)
+
+    def _expected(self) -> Array:
+        return expected_errors(*self._errors(), np.concatenate([race.variances for race in self.races]))
+
+    def _keep_finalists(self) -> None:
+        best = set(np.argsort(self._expected(), kind="stable")[:FINALISTS].tolist())
+        kept = [owner for number, owner in enumerate(self._owners) if number in best]
+        for r, race in enumerate(self.races):
+            race.keep_only(np.array([k for owner, k in kept if owner == r], dtype=np.intp))
+
+    def _undecided(self) -> bool:
+        """Whether another choice may be better than the best by an error that matters."""
+        expected = self._expected()
+        best = int(np.argmin(expected))
+        seen, doubt = differences(*self._errors(), best)
+        return bool(np.any((np.abs(seen) < SURE * doubt) & (doubt > MATTERS * expected[best])))
