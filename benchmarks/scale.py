@@ -337,7 +337,7 @@ def cost_of_points(X, y, k, count=500):
     data = LocalData(X, y, table["sample_weight"], **options)
     data.neighbor_lists(X[:1])
     start = time.process_time()
-    site = LocalSite.own(data, points)
+    site = LocalSite.at(data, X[points], y[points], np.ones(count), points)
     search = time.process_time() - start
     widths = Widths.of_sizes((min(200.0, data.largest_size),), count)
     start = time.process_time()

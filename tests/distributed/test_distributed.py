@@ -135,9 +135,10 @@ def test_axes_from_slopes(client):
     assert same(model.predict(wide[:50] + 0.01), plain.predict(wide[:50] + 0.01))
 
 
-def test_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path):
-    monkeypatch.setattr(settings, "NEAREST", 60)
-    monkeypatch.setattr(settings, "FARTHEST", 500)
+@pytest.mark.parametrize("crowd", [100, 1000], ids=["many", "all"])
+def test_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path, crowd):
+    for name, value in (("NEAREST", 60), ("FARTHEST", 500), ("CROWD", crowd)):
+        monkeypatch.setattr(settings, name, value)
     y = X @ [1.0, 2.0, -1.0] + RNG.normal(size=len(X))
     parameters = {"initial_metric": "variance", "n_iter": 1, "degree": 1, "ridge": 1e-2}
     plain = LocalEGOPRegressor(**parameters).fit(X, y)

@@ -192,7 +192,7 @@ def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
     ):
         agree = (header[name] is None) == (given is None)
         require(agree, f"model.{name} is {header[name]}, which does not fit to the parameters")
-    limit, most = header["max_neighbors"], settings.farthest
+    limit, most = header["max_neighbors"], settings.farthest(MOST_ROWS)
     agree = limit is None or (most is not None and limit <= most)
     asked = f"max_neighbors={settings.max_neighbors!r}"
     require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter {asked}")

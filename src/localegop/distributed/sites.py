@@ -13,7 +13,7 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._engine.centers import Centers, Widths
+from localegop._engine.centers import Widths
 from localegop._engine.local_data import LocalData
 from localegop._engine.neighbor_lists import NeighborLists
 from localegop._engine.sites import LocalSite, Work
@@ -36,9 +36,9 @@ class SiteInPartition(LocalSite):
     """The centers of one partition, with the rows that they look at."""
 
     def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
-        data, lists = self.data, self.centers.lists
+        data, lists = self.data, self.lists
         rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.sample_weight.nbytes)
-        return rows + self.centers.rows.nbytes + (0 if lists is None else lists.indices.nbytes)
+        return rows + self.rows.nbytes + (0 if lists is None else lists.indices.nbytes)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ClusterSite:
     """
 
     data: PartitionedData
-    parts: list[Future[SiteInPartition]]
+    parts: list[Future[LocalSite]]
     partition: NDArray[np.intp]
     position: NDArray[np.intp]
     rows: Array
@@ -92,7 +92,7 @@ class ClusterSite:
 
 
 def _run(
-    site: SiteInPartition, position: NDArray[np.intp], work: Work, shapes: Array, widths: Widths
+    site: LocalSite, position: NDArray[np.intp], work: Work, shapes: Array, widths: Widths
 ) -> tuple[Array, ...]:
     return site.pick(position).run(work, shapes, widths)
 
@@ -144,28 +144,32 @@ def prepare_site(
     held_out: Numbers,
     n_total_and_options: tuple[int, DataOptions],
     own: bool,
-) -> SiteInPartition | None:
+) -> LocalSite | None:
     """Find the rows that the chosen centers of a partition look at; None if it has no centers."""
     if not len(chosen["number"]):
         return None
     together = merge_sorted([without_held_out(table, held_out), *halo])
-    data = local_data(together, *n_total_and_options)
-    rows = np.ascontiguousarray(chosen["rows"])
     itself = np.searchsorted(together["number"], chosen["number"]) if own else None
-    centers = Centers(rows, data.neighbor_lists(rows), itself)
-    return SiteInPartition(*_drop_unused_rows(data, centers), chosen["labels"], chosen["sample_weight"])
+    data = local_data(together, *n_total_and_options)
+    rows, labels, weight = (
+        np.ascontiguousarray(chosen[name]) for name in ("rows", "labels", "sample_weight")
+    )
+    return _drop_unused_rows(SiteInPartition.at(data, rows, labels, weight, itself))
 
 
-def _drop_unused_rows(data: LocalData, centers: Centers) -> tuple[LocalData, Centers]:
-    """Leave out the rows that no center looks at."""
-    if centers.lists is None:
-        return data, centers
-    lists, itself = centers.lists, centers.left_out
+def _drop_unused_rows(site: LocalSite) -> LocalSite:
+    """Leave out the rows that no center looks at, where it is known which these are."""
+    lists, own, data = site.lists, site.own, site.data
+    if lists is None:
+        return site
     used = np.zeros(data.n, dtype=bool)
     used[lists.indices] = True
-    if itself is not None:
-        used[itself] = True
+    if own is not None:
+        used[own] = True
     number = (np.cumsum(used) - 1).astype(np.int32)
-    kept = data.subset(np.flatnonzero(used), data.n_total)
-    lists = NeighborLists(lists.start, number[lists.indices])
-    return kept, Centers(centers.rows, lists, None if itself is None else number[itself].astype(np.int64))
+    return replace(
+        site,
+        data=data.subset(np.flatnonzero(used), data.n_total),
+        own=None if own is None else number[own].astype(np.int64),
+        lists=NeighborLists(lists.start, number[lists.indices]),
+    )
