@@ -21,7 +21,7 @@ from comparison.datasets import DATASETS, held_out_quarter, usual_sets
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import final_fits, gradient_field
-from localegop._fit import attempts, initial_axes, pilot_fits, plan
+from localegop._fit import attempts, initial_axes, initial_units, pilot_fits, plan
 from localegop._selection import kriging
 from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
@@ -60,6 +60,8 @@ VARIANTS = {
     "max_neighbors=300": ({"max_neighbors": 300}, {}),
     "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
     "initial_metric='identity'": ({"initial_metric": "identity"}, {}),
+    "initial_metric='power'": ({"initial_metric": "power"}, {}),
+    "no curves of skewed features": ({}, {(initial_units, "CLEARLY_BETTER"): 0.0}),
     "AGOPs over as many points as fits": ({}, {(gradient_field, "AGOP_WIDENING"): 1.0}),
     "AGOPs over six times the points": ({}, {(gradient_field, "AGOP_WIDENING"): 6.0}),
     "1,000 points for axes and units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),

@@ -66,12 +66,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weight in (0, 1] of the newest AGOP in the next metric.
     initial_scale : float, default=0.2
         With bandwidths, the first metric is the identity divided by this.
-    initial_metric : {"auto", "identity", "variance"} or array, default="auto"
-        Scale of the features at the start: as they are, divided by their standard deviations, or a metric
-        given as a vector or matrix. "auto" takes the first or the second, by the leave-one-out error of
-        isotropic fits; the field strategy with effective sizes then turns and scales the axes by the slopes
-        that f has over all data, and leaves out directions in which it varies nowhere if that helps at
-        held-out points.
+    initial_metric : {"auto", "identity", "variance", "power"} or array, default="auto"
+        Scale of the features at the start: as they are, divided by their standard deviations, the same
+        after an increasing transform that takes out the skew and the far tails of the features that have
+        them, or a metric given as a vector or matrix. "auto" takes the best of the names, by the
+        leave-one-out error of isotropic fits, and "power" only if it is clearly better; the field strategy
+        with effective sizes then turns and scales the axes by the slopes that f has over all data, and
+        leaves out directions in which it varies nowhere if that helps at held-out points.
     exclusion_radius : float or None, default=None
         Points farther than this from a center, in the scaled features, are ignored.
     covariance_cap : float or None, default=None
@@ -121,8 +122,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fraction of the label variance; see :class:`localegop.Choice`. With the query strategy every query
         chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
-        What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
-        a tuple.
+        What "auto" found: a name, or the matrix of the axes that slopes gave, for transformed features if
+        there are any; with ``outputs="separate"`` a tuple.
     gain_over_isotropic_ : float
         Mean squared error of isotropic local linear regression over that of this model, at the same
         held-out points (field strategy). Near 1 the learned metric does not help: isotropic local linear
@@ -147,7 +148,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "n_subsamples": [Interval(Integral, 1, None, closed="left")],
         "momentum": [Interval(Real, 0, 1, closed="right")],
         "initial_scale": [Interval(Real, 0, None, closed="neither")],
-        "initial_metric": [StrOptions({"auto", "identity", "variance"}), "array-like"],
+        "initial_metric": [StrOptions({"auto", "identity", "variance", "power"}), "array-like"],
         "exclusion_radius": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_cap": [Interval(Real, 0, None, closed="neither"), None],
         "kernel": [str, callable],

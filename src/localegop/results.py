@@ -94,8 +94,9 @@ class LocalFits:
     variance_factor : ndarray of shape (q,)
         Sum of squared smoother coefficients: variance of the prediction per unit of noise variance.
     status : ndarray of shape (q,) of Status codes
-    feature_scale : ndarray of shape (D,)
-        Standard deviations of the training features.
+    feature_scale : ndarray of shape (q, D)
+        Change of each feature at the query that counts as one standard deviation: that of the training
+        feature; with ``initial_metric="power"``, what is one after the transform there.
     feature_names, output_names : tuple of str
     trace : Trace or None
     """
@@ -150,7 +151,8 @@ class LocalFits:
 
         It is the participation ratio of the AGOP in units of the features' standard deviations.
         """
-        agop = self.agop * self.feature_scale * self.feature_scale[:, None]
+        scale = self.feature_scale
+        agop = self.agop * scale[..., None, :] * scale[..., None]
         ratio = np.full(agop.shape[:-2], np.nan)
         sloped = np.trace(agop, axis1=-2, axis2=-1) > 0.0
         ratio[sloped] = participation_ratio(agop[sloped])
@@ -240,8 +242,7 @@ class LocalFits:
 PER_QUERY = tuple(
     entry.name
     for entry in fields(LocalFits)
-    if entry.name not in ("feature_scale", "feature_names", "output_names", "trace")
-    and not entry.name.startswith("_")
+    if entry.name not in ("feature_names", "output_names", "trace") and not entry.name.startswith("_")
 )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import settings
-from localegop._fit import plan, trials
+from localegop._fit import initial_curves, plan, trials
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -319,3 +319,28 @@ def test_interrupted_fits_leave_nothing_behind(client, monkeypatch):
             break
         time.sleep(0.1)
     assert keys() <= before
+
+
+@pytest.mark.parametrize("metric", ["power", "auto"])
+def test_curves_of_skewed_features(client, metric, tmp_path, monkeypatch):
+    monkeypatch.setattr(initial_curves, "SAMPLE", 100)  # every 8th row
+    skewed = np.column_stack([np.exp(3.0 * X[:, 0]), X[:, 1:]])
+    skewed[500, 2] = 1e6
+    parameters = {"max_neighbors": 60, "initial_metric": metric, "n_iter": 1, "degree": 1, "ridge": 1e-4}
+    plain = LocalEGOPRegressor(**parameters).fit(skewed, Y)
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(
+        da.from_array(skewed, chunks=(300, 3)), Y
+    )
+    found, expected = (each._decisions[0].units.curves for each in (model, plain))
+    assert expected.curved.any() and expected.drawn_in.any()
+    for name in ("middle", "spread", "skew", "drawn_in"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+    near = skewed[:40] * 1.01
+    assert same(model.predict(near), plain.predict(near))
+    assert model.global_importance() == pytest.approx(plain.global_importance())
+    model.save(tmp_path / "model")
+    again = DaskLocalEGOPRegressor.load(tmp_path / "model")
+    assert same(again.predict(near), plain.predict(near))
+    fits = again.to_local().localize(near)
+    assert np.array_equal(fits.gradient, plain.localize(near).gradient)
+    assert np.array_equal(fits.feature_scale, plain.localize(near).feature_scale)

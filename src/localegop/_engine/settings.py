@@ -80,6 +80,11 @@ class Settings:
         return isinstance(self.initial_metric, str) and self.initial_metric == "auto"
 
     @property
+    def has_lengths(self) -> bool:
+        """Whether parameters are lengths, whose units are those of the features."""
+        return self.exclusion_radius is not None or self.covariance_cap is not None or not self.by_size
+
+    @property
     def may_krige(self) -> bool:
         """Whether kriging competes for the final fit, or is asked for."""
         return self.final == "kriging" or (self.final == "auto" and self.degree == "auto")
@@ -114,6 +119,8 @@ class Settings:
 
 def unit_length(units: Units) -> float:
     """Length of the user's unit in the recursion's, where all features share one; else 1."""
+    if units.curves is not None:
+        return 1.0
     diagonal = np.diagonal(units.transform)
     same = np.array_equal(units.transform, np.eye(len(diagonal)) * diagonal[0])
     return 1.0 / float(diagonal[0]) if same and diagonal[0] > 0.0 else 1.0

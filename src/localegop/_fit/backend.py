@@ -33,6 +33,9 @@ class Rows(Protocol):
     def dimension(self) -> int:
         """Number of features."""
 
+    def sample(self, most: int) -> tuple[Array, Array]:
+        """Features (m, D) and weights (m,) of at most so many rows, in their order."""
+
     @property
     def features(self) -> Extent:
         """Extent of the features."""

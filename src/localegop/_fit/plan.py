@@ -59,7 +59,7 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
     choice = grid_for(settings, data).default()
     if settings.final == "kriging":
         choice = default_kriging(choice.step, data.largest_size)
-    scale = backend.rows.features.std
+    scale = units.feature_scale(backend.rows.features.std)
     return Start(Decisions(settings, units, settings.update(units), choice, name, scale), data)
 
 
@@ -152,6 +152,6 @@ def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
         ridge = settings.ridges[int(np.argmin(errors.min(axis=0)))]
     degree = 1 if settings.degree == "auto" else settings.degree
     choice = Choice(settings.n_steps, None, Polynomial(degree, int(degree == 2), ridge))
-    scale = backend.rows.features.std
+    scale = units.feature_scale(backend.rows.features.std)
     decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
     return Model(decisions, data, backend.rows.position, backend.rows.part)

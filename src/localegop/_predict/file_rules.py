@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.archive import require
+from localegop._data.curves import MOST_SKEWED
 from localegop._data.schema import (
     LARGEST,
     Entries,
@@ -74,7 +75,7 @@ CHOICE = Fields(
 MODEL: dict[str, Rule] = {
     "choice": CHOICE,
     "isotropic_error": SHARE,
-    "initial_metric": Optional(Text(("identity", "variance"))),
+    "initial_metric": Optional(Text(("identity", "variance", "power"))),
     "covariance_cap": Optional(POSITIVE),
     "max_neighbors": Optional(Number(2, MOST_ROWS, whole=True)),
     "radius": Optional(POSITIVE),
@@ -155,6 +156,18 @@ def check_decisions(
         "label_scale": Entries((outputs,), 1.0 / LARGEST),
         "feature_scale": Entries((features,), 0.0),
     }
+    if "curve_spread" in arrays:
+        rules |= {
+            "curve_middle": Entries((features,)),
+            "curve_spread": Entries((features,), 0.0, LARGE),
+            "curve_skew": Entries((features,), -MOST_SKEWED, MOST_SKEWED),
+            "curve_drawn_in": Entries((features,), 0.0, 1.0),
+        }
+        spread = arrays["curve_spread"]
+        require(
+            not bool(((spread > 0.0) & (spread < SMALL)).any()),
+            f"array 'curve_spread' has entries below {SMALL:g} that are not 0",
+        )
     if named is None:
         vector = "initial_metric" in arrays and arrays["initial_metric"].ndim == 1
         rules["initial_metric"] = Entries((features,) if vector else (features, features), -1e200, 1e200)

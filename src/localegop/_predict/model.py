@@ -42,7 +42,7 @@ class Requested:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Noise (q, K), leave-one-out error (q,) and AGOP (q, D, D) around q queries, in the user's units."""
+    """Noise (q, K) and leave-one-out error (q,) around q queries in the user's units; AGOP (q, r, r)."""
 
     noise: Array
     loo_error: Array
@@ -137,7 +137,10 @@ class Model:
         nothing = np.zeros((count, self.data.outputs, 0))
         found: dict[str, Any] = {
             name: nothing
-            for name in ("gradient", "metric", "agop", "loo_error", "noise", "variance_factor")
+            for name in (
+                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor"),
+                "feature_scale",
+            )
         }
         status = np.full(count, int(Status.OK), dtype=np.int64)
         if requested.uncertainty or full:
@@ -146,11 +149,13 @@ class Model:
             found |= {"noise": around.noise, "loo_error": around.loo_error}
             found["variance_factor"] = fit.variance_factor
             if around.agop.shape[1] > 0:
-                status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+                agop = units.metrics(around.agop, X) * units.label_unit
+                status[np.abs(agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
             if full:
-                found["agop"] = around.agop
-                found["gradient"] = units.gradients(fit.gradient)
-                found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
+                found["agop"] = agop
+                found["feature_scale"] = units.scale_at(decisions.feature_scale, X)
+                found["gradient"] = units.gradients(fit.gradient, X)
+                found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape, X)
             status[leverage > 1.0] = Status.EXTRAPOLATED
         status[self.data.isolated(place.centers.rows)] = Status.FEW_NEIGHBORS
         return LocalFits(
@@ -159,10 +164,9 @@ class Model:
             effective_size=fit.effective_size,
             step=place.step,
             status=status,
-            feature_scale=decisions.feature_scale,
             feature_names=(),
             output_names=(),
-            trace=trace_steps(self.data, self.field, units, choice.ridge, place)
+            trace=trace_steps(self.data, self.field, units, choice.ridge, place, X)
             if requested.trace
             else None,
             _neighbors_at=self.neighbors_at,
@@ -192,13 +196,12 @@ class Model:
         )
 
     def _surroundings(self, place: Place, fit: FitsAtCenters, *, agops: bool = False) -> Surroundings:
-        """Noise, error and slopes around centers, in the user's units."""
+        """Noise and error around centers, in the user's units, and slopes in those of the recursion."""
         units, threads = self.decisions.units, self.data.threads
         if self.loo is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
-            agop = units.metrics(place.agop) * units.label_unit
-            return Surroundings(noise, place.loo_error * units.label_unit, agop)
+            return Surroundings(noise, place.loo_error * units.label_unit, place.agop)
         assert self.field is not None
         near = surroundings(self.field, place.centers.rows, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
@@ -208,7 +211,6 @@ class Model:
         if agops:
             agop = np.empty_like(place.shape)
             near.outer_products(self.loo.gradients, agop, threads)
-            agop = units.metrics(agop) * units.label_unit
         return Surroundings(noise, error, agop)
 
     def neighbors_at(self, query: Array) -> Neighbors:

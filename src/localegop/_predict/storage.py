@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.archive import FORMAT
+from localegop._data.curves import Curves
 from localegop._data.units import Units
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
@@ -32,6 +33,8 @@ from localegop.kernels import as_kernel
 
 Array = NDArray[np.float64]
 
+UNITS = tuple(entry.name for entry in fields(Units) if entry.name != "curves")
+CURVES = tuple(entry.name for entry in fields(Curves))
 FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging)}
 
 
@@ -66,7 +69,9 @@ def pack_field(field: GradientField, loo: LooDiagnostics) -> dict[str, Array]:
 def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays of what a fit has decided."""
     units, choice, metric = decisions.units, decisions.choice, decisions.initial_metric
-    arrays: dict[str, Any] = {entry.name: getattr(units, entry.name) for entry in fields(Units)}
+    arrays: dict[str, Any] = {name: getattr(units, name) for name in UNITS}
+    if units.curves is not None:
+        arrays |= {f"curve_{name}": getattr(units.curves, name) for name in CURVES}
     arrays["feature_scale"] = decisions.feature_scale
     if not isinstance(metric, str):
         arrays["initial_metric"] = np.asarray(metric, dtype=float)
@@ -159,7 +164,10 @@ def unpack_decisions(
     header: Mapping[str, Any], arrays: Mapping[str, Array], settings: Settings
 ) -> Decisions:
     """Build what a fit has decided, from what was checked."""
-    units = Units(*(arrays[entry.name] for entry in fields(Units)))
+    curves = None
+    if "curve_spread" in arrays:
+        curves = Curves(*(arrays[f"curve_{name}"] for name in CURVES))
+    units = Units(**{name: arrays[name] for name in UNITS}, curves=curves)
     named = header["initial_metric"]
     return Decisions(
         settings,

@@ -120,8 +120,7 @@ class Counts:
     @classmethod
     def of(cls, settings: Settings, n: int, D: int) -> Counts:
         """Count what a fit to n rows does with these parameters."""
-        by_length = not settings.by_size or settings.exclusion_radius is not None
-        by_length |= settings.covariance_cap is not None
+        by_length = settings.has_lengths
         learns_axes = settings.metric_is_free and not by_length and settings.n_steps > 0 and D > 1
         trials = 0 if n < FEWEST_POINTS else TRIALS if learns_axes else 1
         folds = 1 if n >= N_FOLDS * MOST_HELD_OUT else N_FOLDS
