@@ -324,7 +324,7 @@ def test_interrupted_fits_leave_nothing_behind(client, monkeypatch):
 @pytest.mark.parametrize("metric", ["power", "auto"])
 def test_curves_of_skewed_features(client, metric, tmp_path, monkeypatch):
     monkeypatch.setattr(initial_curves, "SAMPLE", 100)  # every 8th row
-    skewed = np.column_stack([np.exp(3.0 * X[:, 0]), X[:, 1:]])
+    skewed = np.column_stack([np.exp(6.0 * X[:, 0]), X[:, 1:]])
     skewed[500, 2] = 1e6
     parameters = {"max_neighbors": 60, "initial_metric": metric, "n_iter": 1, "degree": 1, "ridge": 1e-4}
     plain = LocalEGOPRegressor(**parameters).fit(skewed, Y)
