@@ -109,7 +109,8 @@ def test_learning_fills_its_stretch_of_the_bar():
         half, _ = progress.parts(2)
         model = backend.learn(data, decisions, half)
     assert bar.fraction == pytest.approx(0.5)
-    assert model.decisions is decisions and model.data is data and model.field.data is data
+    assert model.decisions.choice is decisions.choice and np.isfinite(model.decisions.reach)
+    assert model.data is data and model.field.data is data
     bar = ProgressBar("", verbose=True)
     with bar as progress:
         backend.learn_without(data, decisions.update, GRID, HELD_OUT, None, progress)

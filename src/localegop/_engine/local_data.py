@@ -209,6 +209,10 @@ class LocalData:
         """Points that centers at these rows may look at; None if all."""
         return self._search.lists(rows, self.threads)
 
+    def nearest(self, rows: Array, count: int) -> NDArray[np.int32]:
+        """Numbers (q, count) of the points nearest to rows (q, D), in rising order."""
+        return self._search.nearest(rows, count, self.threads)
+
     def isolated(self, rows: Array) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""
         return self._search.isolated(rows, self.threads)

@@ -44,7 +44,6 @@ class Settings:
     max_neighbors: int | str | None
     seed: int
     threads: int
-    verbose: int
 
     @property
     def by_size(self) -> bool:

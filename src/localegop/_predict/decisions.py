@@ -31,6 +31,9 @@ class Decisions:
         Standard deviations of the features; of those with a curve, after it.
     isotropic_error : float
         Of isotropic fits at the points held out for the choice; NaN if nothing was chosen.
+    reach : float
+        Distance, in the units of the recursion, beyond which a query is too far from the data; see
+        :mod:`localegop._predict.support`.
     """
 
     settings: Settings
@@ -40,6 +43,7 @@ class Decisions:
     initial_metric: str | Array
     feature_scale: Array
     isotropic_error: float = np.nan
+    reach: float = np.inf
 
     def in_axes(self, axes: Array) -> Decisions:
         """Decisions for other axes (D, r)."""

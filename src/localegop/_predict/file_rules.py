@@ -75,6 +75,7 @@ CHOICE = Fields(
 MODEL: dict[str, Rule] = {
     "choice": CHOICE,
     "isotropic_error": SHARE,
+    "reach": Optional(Number(1.0 / LARGEST)),
     "initial_metric": Optional(Text(("identity", "variance", "power"))),
     "covariance_cap": Optional(POSITIVE),
     "max_neighbors": Optional(Number(2, MOST_ROWS, whole=True)),

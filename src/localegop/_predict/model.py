@@ -18,6 +18,7 @@ from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
 from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
@@ -25,7 +26,7 @@ from localegop._predict.uncertainty import (
     expect_deviation,
     surroundings,
 )
-from localegop._progress import ProgressBar
+from localegop._progress import SILENT, Progress
 from localegop.results import LocalFits, Neighbors, Status, join_fits
 
 Array = NDArray[np.float64]
@@ -42,11 +43,15 @@ class Requested:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Noise (q, K) and leave-one-out error (q,) around q queries in the user's units; AGOP (q, r, r)."""
+    """Noise (q, K) and leave-one-out error (q,) around q queries, in the user's units.
+
+    ``agop`` (q, r, r) and ``squared_slope`` (q, K), the mean square of the gradients, are in units of the recursion.
+    """
 
     noise: Array
     loo_error: Array
     agop: Array
+    squared_slope: Array
 
 
 @dataclass(frozen=True)
@@ -119,35 +124,39 @@ class Model:
             field = replace(field, anchors=field.anchors.with_threads(threads))
         return replace(self, data=data, field=field)
 
-    def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
+    def fits(self, X: Array, requested: Requested, progress: Progress = SILENT) -> LocalFits:
         """Local fits at queries X (q, D)."""
         steps = requested.trace * 3 * (self.decisions.choice.step + 1)
         each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
-        with ProgressBar("predict", verbose) as progress:
-            return join_fits(
-                [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
-            )
+        return join_fits(
+            [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
+        )
 
     def _fits(self, X: Array, requested: Requested) -> LocalFits:
         decisions, count = self.decisions, len(X)
         units, choice = decisions.units, decisions.choice
         full = requested.everything
-        place = self._place(self.data.centers(decisions.query_rows(X)), keep=requested.trace)
-        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full)
+        rows, support = self._look_at(X)
+        place = self._place(self._centers(rows, support), keep=requested.trace)
+        beyond = support.beyond
+        carried = self.field is not None and choice.degree > 0 and bool(beyond.any())
+        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full or carried)
+        value = support.carry_on(fit.value, fit.gradient) if carried else fit.value
         nothing = np.zeros((count, self.data.outputs, 0))
         found: dict[str, Any] = {
             name: nothing
             for name in (
-                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor"),
+                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor", "drift"),
                 "feature_scale",
             )
         }
         status = np.full(count, int(Status.OK), dtype=np.int64)
         if requested.uncertainty or full:
-            around = self._surroundings(place, fit, agops=full)
+            around = self._surroundings(place, fit, agops=full, slopes=bool(beyond.any()))
             leverage = choice.final.leverage(self.data, place.centers, place.shape, fit)
             found |= {"noise": around.noise, "loo_error": around.loo_error}
             found["variance_factor"] = fit.variance_factor
+            found["drift"] = support.drift(around.squared_slope) * units.label_scale
             if around.agop.shape[1] > 0:
                 agop = units.metrics(around.agop, X) * units.label_unit
                 status[np.abs(agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
@@ -157,10 +166,12 @@ class Model:
                 found["gradient"] = units.gradients(fit.gradient, X)
                 found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape, X)
             status[leverage > 1.0] = Status.EXTRAPOLATED
-        status[self.data.isolated(place.centers.rows)] = Status.FEW_NEIGHBORS
+        status[beyond] = Status.EXTRAPOLATED
+        status[self.data.isolated(rows)] = Status.FEW_NEIGHBORS
         return LocalFits(
             query=X,
-            value=units.values(fit.value),
+            value=units.values(value),
+            remoteness=support.remoteness,
             effective_size=fit.effective_size,
             step=place.step,
             status=status,
@@ -172,6 +183,16 @@ class Model:
             _neighbors_at=self.neighbors_at,
             **found,
         )
+
+    def _look_at(self, X: Array) -> tuple[Array, Support]:
+        """Take queries into the units of the recursion, and see which of them lie beyond the data."""
+        rows = self.decisions.query_rows(X)
+        return rows, find_support(self.data, rows, self.decisions.reach)
+
+    def _centers(self, rows: Array, support: Support) -> Centers:
+        """Where to fit for queries; the query strategy is Algorithm 1 wherever they are."""
+        centers = self.data.centers(rows)
+        return centers if self.field is None else replace(centers, rows=support.rows)
 
     def _place(self, centers: Centers, *, keep: bool = False) -> Place:
         """Take centers through the recursion."""
@@ -195,13 +216,17 @@ class Model:
             self.data, place.centers, place.shape, place.widths, variances=variances, gradients=gradients
         )
 
-    def _surroundings(self, place: Place, fit: FitsAtCenters, *, agops: bool = False) -> Surroundings:
-        """Noise and error around centers, in the user's units, and slopes in those of the recursion."""
+    def _surroundings(
+        self, place: Place, fit: FitsAtCenters, *, agops: bool = False, slopes: bool = False
+    ) -> Surroundings:
+        """Noise, error and slopes around centers."""
         units, threads = self.decisions.units, self.data.threads
         if self.loo is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
-            return Surroundings(noise, place.loo_error * units.label_unit, place.agop)
+            slope = np.trace(place.agop, axis1=1, axis2=2)[:, None] * np.ones(self.data.outputs)
+            error = place.loo_error * units.label_unit
+            return Surroundings(noise, error, place.agop, np.maximum(slope, 0.0))
         assert self.field is not None
         near = surroundings(self.field, place.centers.rows, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
@@ -211,11 +236,14 @@ class Model:
         if agops:
             agop = np.empty_like(place.shape)
             near.outer_products(self.loo.gradients, agop, threads)
-        return Surroundings(noise, error, agop)
+        slope = np.zeros_like(noise)
+        if slopes:
+            slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
+        return Surroundings(noise, error, agop, slope)
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
-        place = self._place(self.data.centers(self.decisions.query_rows(query[None])))
+        place = self._place(self._centers(*self._look_at(query[None])))
         batch = self.data.localize(place.centers, place.shape, place.widths, keep=True)
         indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
@@ -249,9 +277,10 @@ class Model:
 
 
 def interval_widths(
-    decisions: Decisions, noise: Array, variance_factor: Array, multipliers: Array
+    decisions: Decisions, noise: Array, variance_factor: Array, drift: Array, multipliers: Array
 ) -> Array:
-    """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    """Half widths (q, K, k) of intervals, from noise and drift (q, K) in the user's units."""
     scale = decisions.units.label_scale
     expected = expect_deviation(noise / scale, variance_factor) * scale
-    return expected[:, :, None] * multipliers.T
+    beyond = np.where(drift > 0.0, np.hypot(expected, drift), expected)
+    return beyond[:, :, None] * multipliers.T

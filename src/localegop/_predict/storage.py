@@ -83,6 +83,7 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
             "final": {"kind": choice.final.kind, **asdict(choice.final)},
         },
         "isotropic_error": _or_none(decisions.isotropic_error),
+        "reach": decisions.reach if np.isfinite(decisions.reach) else None,
         "initial_metric": metric if isinstance(metric, str) else None,
         "covariance_cap": decisions.update.covariance_cap,
     }
@@ -177,6 +178,7 @@ def unpack_decisions(
         arrays["initial_metric"] if named is None else named,
         arrays["feature_scale"],
         _or_nan(header["isotropic_error"]),
+        np.inf if header["reach"] is None else header["reach"],
     )
 
 

@@ -1,8 +1,9 @@
 """Races: choices meet at few held-out points first, and the better ones at more of them.
 
-Under noise held-out points hardly tell good choices apart, but something else is known about each: how much its
-predictions vary with the noise of the labels. So what counts is the error seen beyond that of the best, as far as
-it is more than chance, plus the part of the error that is variance.
+Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial: how
+much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of the best, as
+far as it is more than chance, plus the part of the error that is variance. Kriging says itself how much noise there
+is, by its ridge, which would make that part count twice: it is taken to vary as the best polynomial does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Polynomial
 from localegop._selection.holdout import Holdout
 
 Array = NDArray[np.float64]
@@ -29,7 +31,7 @@ class Race:
     choices : list of Choice
     errors : ndarray of shape (point, choice)
     variances : ndarray of shape (choice,)
-        Variance factors of their predictions.
+        Variance factors of their predictions; NaN for kriging.
     weight : ndarray of shape (point,)
     """
 
@@ -65,7 +67,7 @@ class Race:
         if new:
             errors, _ = self.holdout.errors(new, 0, self.points)
             self.errors = np.concatenate([self.errors, errors], axis=1)
-            self.variances = np.append(self.variances, self.holdout.variances(new, FEW_VARIANCES))
+            self.variances = np.append(self.variances, self._variances(new, FEW_VARIANCES))
             self.choices += new
 
     def run_to(self, points: int) -> None:
@@ -88,7 +90,14 @@ class Race:
 
     def look_closer(self) -> None:
         """Find the variances at more points."""
-        self.variances = self.holdout.variances(self.choices, MANY_VARIANCES)
+        self.variances = self._variances(self.choices, MANY_VARIANCES)
+
+    def _variances(self, choices: Sequence[Choice], points: int) -> Array:
+        found = np.full(len(choices), np.nan)
+        known = [k for k, choice in enumerate(choices) if isinstance(choice.final, Polynomial)]
+        if known:
+            found[known] = self.holdout.variances([choices[k] for k in known], points)
+        return found
 
 
 def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
@@ -100,8 +109,12 @@ def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Ar
     seen, doubt = differences(errors, sample_weight)
     sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
     means = sample_weight @ errors / sample_weight.sum()
-    noise = float(np.min(means / (1.0 + variances)))  # at most
-    found: Array = sure + noise * variances
+    noise = float(np.min(means / (1.0 + np.nan_to_num(variances))))  # at most
+    known = np.flatnonzero(~np.isnan(variances))
+    best = known[np.argmin((sure + noise * variances)[known])] if len(known) else None
+    found: Array = sure + noise * np.where(
+        np.isnan(variances), 0.0 if best is None else variances[best], variances
+    )
     return found
 
 

@@ -24,6 +24,7 @@ from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
 from localegop._predict.parameters import decode_parameters
 from localegop._predict.uncertainty import check_coverage
+from localegop._progress import ProgressBar
 from localegop.distributed import files, queries
 from localegop.distributed.backend import ClusterBackend
 from localegop.distributed.cluster import Cluster, connect
@@ -91,11 +92,13 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         blocks, names = align(cluster, X, y, sample_weight, self.missing)
         threads = sum(cluster.client.nthreads().values())
         count = partition_count(blocks.n, threads, settings.nearest, self.n_partitions)
-        outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
-        self._partitioned = [
-            fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings)
-            for output in outputs
-        ]
+        outputs = list(range(blocks.outputs)) if self.outputs == "separate" else [None]
+        with ProgressBar("fit", self.verbose, self.callback) as progress:
+            stretches = progress.parts(len(outputs))
+            self._partitioned = [
+                fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings, stretch)
+                for output, stretch in zip(outputs, stretches, strict=True)
+            ]
         self._decisions = [model.decisions for model in self._partitioned]
         self._n_outputs = blocks.outputs
         self.n_samples_, self.n_features_in_ = blocks.n, blocks.dimension
@@ -220,7 +223,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Return a plain estimator with everything except the data."""
         check_is_fitted(self, "_decisions")
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in EXTRA}
-        plain = LocalEGOPRegressor(**parameters)
+        plain = LocalEGOPRegressor(**parameters | {"callback": None})  # it is sent to workers
         plain._decisions = self._decisions
         plain._flat_output = self._flat_output
         for name in ("n_features_in_", "n_samples_", "output_names_", "feature_names_in_"):

@@ -158,9 +158,9 @@ def prepare_site(
 
 
 def _drop_unused_rows(site: LocalSite) -> LocalSite:
-    """Leave out the rows that no center looks at, where it is known which these are."""
+    """Leave out the rows that no center looks at, where the lists tell the nearest."""
     lists, own, data = site.lists, site.own, site.data
-    if lists is None:
+    if lists is None or data.radius is not None:
         return site
     used = np.zeros(data.n, dtype=bool)
     used[lists.indices] = True
