@@ -13,7 +13,8 @@ import pytest
 from sklearn.metrics import r2_score
 
 from localegop import LocalEGOPRegressor
-from localegop._fit import initial_curves, pilot_fits
+from localegop._engine import settings
+from localegop._fit import initial_curves, plan, trials
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -32,6 +33,15 @@ X, Y = make_helix(800, 3, noise=0.05, random_state=0)
 X[:60], Y[:60] = X[60:120], Y[60:120]  # rows given twice
 QUERIES = np.vstack([X[:60] + 0.02, 30.0 * X[:3], RNG.normal(size=(17, 3))])
 QUICK = {"max_neighbors": 60, "initial_metric": "variance", "n_iter": 2}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_anchors():
+    """Learn at fewer points than there are rows; all of this is decided in the process that fits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "FEW_ANCHORS", 150)
+        patch.setattr(trials, "FOLD_ANCHORS", 100)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +70,8 @@ def same(lazy, eager):
 
 
 def test_everything_is_as_in_one_process(plain, partitioned):
-    assert len(partitioned._partitioned[0].field.tables) == 5
+    assert len(partitioned._partitioned[0].tables) == 5
+    assert partitioned._partitioned[0].field.anchors.n == 150
     assert partitioned.choice_ == plain.choice_
     assert partitioned.gain_over_isotropic_ == plain.gain_over_isotropic_
     queries = da.from_array(QUERIES, chunks=(50, 3))
@@ -74,7 +85,7 @@ def test_everything_is_as_in_one_process(plain, partitioned):
         partitioned.predict_interval(queries, [0.5, 0.9]), plain.predict_interval(QUERIES, [0.5, 0.9])
     )
     assert same(partitioned.loo_residuals_, plain.loo_residuals_)
-    assert partitioned.global_importance() == pytest.approx(plain.global_importance(), rel=1e-12)
+    assert np.array_equal(partitioned.global_importance(), plain.global_importance())
     assert partitioned.score(X, Y) == r2_score(Y, plain.predict(X, exact=True))
     (fits,), there = partitioned.localize(QUERIES, trace=True), plain.localize(QUERIES, trace=True)
     fits = fits.compute()
@@ -117,9 +128,7 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
 
 
 @pytest.mark.slow
-def test_axes_from_slopes(client, monkeypatch):
-    # so that the first attempt looks at fewer neighbors than the second
-    monkeypatch.setattr(pilot_fits, "PILOT_NEIGHBORS", 40)
+def test_axes_from_slopes(client):
     X, y = make_helix(5000, 3, random_state=1)
     wide = np.hstack([X, np.random.default_rng(1).normal(size=(5000, 2))])
     parameters = {"max_neighbors": 60, "n_iter": 3, "ridge": 1e-4, "degree": 1}
@@ -128,6 +137,27 @@ def test_axes_from_slopes(client, monkeypatch):
     assert model.choice_ == plain.choice_
     assert np.array_equal(model.initial_metric_, plain.initial_metric_)
     assert same(model.predict(wide[:50] + 0.01), plain.predict(wide[:50] + 0.01, exact=True))
+
+
+@pytest.mark.parametrize("crowd", [100, 1000], ids=["many", "all"])
+def test_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path, crowd):
+    for name, value in (("NEAREST", 60), ("FARTHEST", 500), ("CROWD", crowd)):
+        monkeypatch.setattr(settings, name, value)
+    y = X @ [1.0, 2.0, -1.0] + RNG.normal(size=len(X))
+    parameters = {"initial_metric": "variance", "n_iter": 1, "degree": 1, "ridge": 1e-2}
+    plain = LocalEGOPRegressor(**parameters).fit(X, y)
+    assert plain.choice_.size > 30.0  # more than half of the nearest
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(X, y)
+    assert model.choice_ == plain.choice_
+    assert same(model.predict(QUERIES), plain.predict(QUERIES, exact=True))
+    assert same(model.loo_residuals_, plain.loo_residuals_)
+    model.save(tmp_path)
+    assert same(
+        DaskLocalEGOPRegressor.load(tmp_path).predict_interval(QUERIES), plain.predict_interval(QUERIES)
+    )
+    plain.save(tmp_path / "plain")
+    again = LocalEGOPRegressor.load(tmp_path / "plain")
+    assert np.array_equal(again.predict(QUERIES), plain.predict(QUERIES))
 
 
 def test_ties_are_broken_alike(client):
@@ -299,7 +329,7 @@ def test_interrupted_fits_leave_nothing_behind(client, monkeypatch):
 @pytest.mark.parametrize("metric", ["power", "auto"])
 def test_curves_of_skewed_features(client, metric, tmp_path, monkeypatch):
     monkeypatch.setattr(initial_curves, "SAMPLE", 100)  # every 8th row
-    skewed = np.column_stack([np.exp(3.0 * X[:, 0]), X[:, 1:]])
+    skewed = np.column_stack([np.exp(6.0 * X[:, 0]), X[:, 1:]])
     skewed[500, 2] = 1e6
     parameters = {"max_neighbors": 60, "initial_metric": metric, "n_iter": 1, "degree": 1, "ridge": 1e-4}
     plain = LocalEGOPRegressor(**parameters).fit(skewed, Y)

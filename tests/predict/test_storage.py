@@ -158,7 +158,7 @@ HEADERS = [
     ),
     ("parameters.ridge", {"schedule": "PowerLaw"}, "must not be an object"),
     ("models.0.max_neighbors", 0, "model.max_neighbors is 0, but must be a whole number from 2"),
-    ("models.0.max_neighbors", 40_000, "does not fit to parameter max_neighbors=auto"),
+    ("models.0.max_neighbors", 40_000, "does not fit to parameter max_neighbors='auto'"),
     ("models.0.radius", 1.0, "model.radius is 1.0, which does not fit to the parameters"),
     ("models.0.covariance_cap", -1.0, "model.covariance_cap is -1.0"),
     ("models.0.cutoff", 0.0, "model.cutoff is 0.0"),
@@ -305,7 +305,7 @@ def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 3, but this version of localegop reads format 99"):
+    with pytest.raises(ValueError, match="has format 4, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
 
 

@@ -13,7 +13,7 @@ from localegop import _core
 from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
-from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch, SliceableLists
+from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
@@ -209,10 +209,6 @@ class LocalData:
         """Points that centers at these rows may look at; None if all."""
         return self._search.lists(rows, self.threads)
 
-    def fill_short_lists(self, rows: Array, lists: NeighborLists | None) -> NeighborLists | None:
-        """Give centers whose lists have fewer than two points their nearest few instead."""
-        return self._search.fill_short(rows, lists, self.threads)
-
     def nearest(self, rows: Array, count: int) -> NDArray[np.int32]:
         """Numbers (q, count) of the points nearest to rows (q, D), in rising order."""
         return self._search.nearest(rows, count, self.threads)
@@ -229,7 +225,7 @@ class LocalData:
         """Centers at some of these points, each without itself, with the points that they may look at."""
         return Centers(self.rows[points], self.neighbor_lists(self.rows[points]), points)
 
-    def all_own_centers(self, lists: SliceableLists | None) -> Centers:
+    def all_own_centers(self, lists: NeighborLists | None) -> Centers:
         """Centers at all of these points, each without itself, with the points that they may look at."""
         return Centers(self.rows, lists, np.arange(self.n))
 
@@ -409,7 +405,7 @@ class LocalData:
         _core.Points, _core.KernelSpec, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None
     ]:
         """Return what every call of the core begins with."""
-        lists = None if centers.lists is None else centers.lists[: len(centers)]
+        lists = centers.lists
         return (
             self._points,
             self._kernel,

@@ -69,8 +69,8 @@ KEPT_BYTES = 100e6  # lists of neighbors are kept between two pieces of work if 
 class LocalSite:
     """A site in this process; see :class:`Site`.
 
-    ``left_out`` are the training points that the centers are, if any; ``lists`` the points that they may look at,
-    None if these are all, or too many to be kept.
+    ``left_out`` are the training points that the centers are, if any; ``lists`` the points that they may
+    look at, None if these are all, or too many to be kept.
     """
 
     data: LocalData

@@ -101,19 +101,22 @@ class Model:
 
     @cached_property
     def distinct_residuals(self) -> Array:
-        """Residuals (n, K) of all distinct rows, each without its own label; those of anchors are known."""
+        """Residuals (n, K) of all distinct rows, each without its own label; the anchors' are known."""
         assert self.loo is not None and self.field is not None
-        field, choice, n = self.field, self.decisions.choice, self.data.n
-        if field.anchors.n == n:
-            return self.loo.residuals
-        number = np.full(n, -1)
-        number[spread_points(n, field.anchors.n)] = np.arange(field.anchors.n)
-        residuals = np.empty((n, self.data.outputs))
-        residuals[number >= 0] = self.loo.residuals
-        for rows in chunks(n, 64 * self.data.max_visible):
-            points = np.arange(rows.start, rows.stop)[number[rows] < 0]
-            place = follow_field(field, self.data.own_centers(points), choice, keep=False)
-            residuals[points] = self.data.labels[points] - self._final_fit(place, variances=False).value
+        anchors = spread_points(self.data.n, self.field.anchors.n)
+        others = np.setdiff1d(np.arange(self.data.n), anchors)
+        residuals = np.empty((self.data.n, self.data.outputs))
+        residuals[anchors] = self.loo.residuals
+        residuals[others] = self.residuals_without(others)
+        return residuals
+
+    def residuals_without(self, points: NDArray[np.int64]) -> Array:
+        """Residuals (m, K) of rows that are no anchors, each without its own label."""
+        residuals = np.empty((len(points), self.data.outputs))
+        for part in chunks(len(points), 8 * self.data.dimension**2 + 64 * self.data.max_visible):
+            place = self._place(self.data.own_centers(points[part]))
+            fit = self._final_fit(place, variances=False)
+            residuals[part] = self.data.labels[points[part]] - fit.value
         return residuals
 
     @property

@@ -23,6 +23,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
@@ -45,14 +46,11 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
     data, field = model.data, model.field
     arrays |= {"rows": data.rows, "labels": data.labels, "sample_weight": data.sample_weight}
     arrays |= {"position": model.position, "part": model.part}
-    if field is not None:
-        for t, (gradients, errors) in enumerate(zip(field.gradients, field.loo_errors, strict=True)):
-            arrays |= {f"gradients_{t}": gradients, f"errors_{t}": errors}
-    if model.loo is not None:
-        arrays |= {f"loo_{entry.name}": getattr(model.loo, entry.name) for entry in fields(LooDiagnostics)}
+    if field is not None and model.loo is not None:
+        arrays |= pack_field(field, model.loo)
     calibration = model.calibration or vars(model).get("query_calibration")
     if calibration is not None:
-        arrays |= {"scores": calibration.scores, "weight_below": calibration.weight_below}
+        arrays |= asdict(calibration)
     header |= {
         "max_neighbors": data.limit,
         "radius": data.radius,
@@ -61,6 +59,14 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
         "blend_near": None if model.blending is None else model.blending.near,
     }
     return header, {prefix + name: array for name, array in arrays.items()}
+
+
+def pack_field(field: GradientField, loo: LooDiagnostics) -> dict[str, Array]:
+    """Arrays of what was learned at the anchors, which are known by their number."""
+    arrays = {f"loo_{entry.name}": getattr(loo, entry.name) for entry in fields(LooDiagnostics)}
+    for t, (gradients, errors) in enumerate(zip(field.gradients, field.loo_errors, strict=True)):
+        arrays |= {f"gradients_{t}": gradients, f"errors_{t}": errors}
+    return arrays
 
 
 def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -133,7 +139,11 @@ def unpack_model(
     )
     model = Model(decisions, data, own["position"].astype(np.intp), own["part"])
     if header["steps"] is not None:
-        model = _with_field(model, header["steps"], own)
+        near = data.seeing(settings.nearest)  # with which gradients were learned
+        anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
+        update = decisions.update
+        field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
+        model = replace(model, field=field, loo=loo)
     if "scores" in own:
         model = replace(model, calibration=Calibration(own["scores"], own["weight_below"]))
     if header["blend_near"] is not None:
@@ -143,21 +153,19 @@ def unpack_model(
     return model
 
 
-def _with_field(model: Model, steps: int, arrays: Mapping[str, Array]) -> Model:
-    """Add what the field strategy learned."""
+def unpack_field(
+    arrays: Mapping[str, Array],
+    steps: int,
+    anchors: LocalData,
+    n: int,
+    largest_size: float,
+    update: MetricUpdate,
+) -> tuple[GradientField, LooDiagnostics]:
+    """Build what was learned at the anchors, from what :func:`pack_field` gave."""
     gradients = tuple(arrays[f"gradients_{t}"] for t in range(steps))
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
-    data = _seen_when_learned(model)
-    anchors = data.subset(spread_points(data.n, len(loo.noise)))
-    field = GradientField(anchors, data.n, data.largest_size, model.decisions.update, gradients, errors)
-    return replace(model, field=field, loo=loo)
-
-
-def _seen_when_learned(model: Model) -> LocalData:
-    """Return the data as the gradients were learned from them: wide final fits look at more neighbors."""
-    nearest, data = model.decisions.settings.nearest, model.data
-    return data if nearest is None or data.max_visible <= nearest else data.seeing(nearest)
+    return GradientField(anchors, n, largest_size, update, gradients, errors), loo
 
 
 def unpack_decisions(
