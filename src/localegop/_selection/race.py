@@ -21,6 +21,7 @@ from localegop._selection.holdout import Holdout
 Array = NDArray[np.float64]
 
 FIRST_LOOK, SECOND_LOOK = 100, 300  # held-out points of the first rounds
+CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
 
@@ -80,8 +81,10 @@ class Race:
             self.weight = np.concatenate([self.weight, weight])
 
     def keep(self, count: int) -> None:
-        """Let only the best go on."""
-        self.keep_only(np.sort(np.argsort(self.expected(), kind="stable")[:count]))
+        """Let only the best go on, and of these only such as are not clearly worse than the best."""
+        seen, doubt = differences(self.errors, self.weight)
+        best = np.argsort(self.expected(), kind="stable")[:count]
+        self.keep_only(np.sort(best[seen[best] <= CLEARLY * doubt[best]]))
 
     def keep_only(self, numbers: NDArray[np.intp]) -> None:
         """Let only the choices of these numbers go on."""
