@@ -186,7 +186,6 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             for model, decisions in zip(self._partitioned, local._decisions, strict=True)
         ]
         local._publish()
-        local._publish_residuals()
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:
