@@ -233,7 +233,11 @@ ARRAYS = [
     ("feature_scale", with_entry(1e149), "slopes too large"),
     ("loo_noise", with_entry(-1.0), "'loo_noise' has an entry -1.0"),
     ("loo_noise", lambda array: array[:-1].copy(), r"has shape \(200, .*must have \(199, "),
-    ("loo_noise", lambda array: np.ones((201, 1)), "'loo_noise' has 201 rows, but there are 200 points"),
+    (
+        "loo_noise",
+        lambda array: np.ones((201, 1)),
+        "'loo_noise' has 201 rows, but there are 200 to learn from",
+    ),
     ("loo_noise", lambda array: None, "array 'loo_noise' is missing"),
     ("scores", with_entry(-1.0), "'scores' has an entry -1.0"),
     ("scores", lambda array: array[::-1].copy(), "'scores' is not sorted"),
