@@ -18,7 +18,8 @@ Array = NDArray[np.float64]
 
 MOST_HELD_OUT = 500  # enough for paired differences with a standard error below what is tolerated
 HELD_OUT_EACH = 4  # one point held out of so many
-TOLERATED = 1.02  # error of the blend over that of fits at the points themselves
+TOLERATED = 0.04  # error that the blend may add, as a share of that of fits at the points themselves
+SURE = 2.0  # standard errors of the difference that count against the blend
 COVERED, MARGIN = 0.99, 3.0  # near enough is MARGIN times as far as such a share of the points held out
 NEAREST = 0.25  # squared distance that is always near enough: half the width of a neighborhood
 
@@ -35,9 +36,9 @@ def choose_blending(data: LocalData, field: GradientField, choice: Choice) -> Bl
     held_out = np.arange(count) * data.n // count
     rest = data.without(held_out)
     rows, labels, weight = data.rows[held_out], data.labels[held_out], data.sample_weight[held_out]
-    exact = _error(_exact_values(rest, field, choice, rows) - labels, weight)
+    exact = _squares(_exact_values(rest, field, choice, rows) - labels)
     blended = KeptCenters(rest, choice).blend(rest, field, choice, rows)
-    if not _error(blended.value - labels, weight) <= TOLERATED * exact + ROUNDING**2:
+    if not _as_good(_squares(blended.value - labels), exact, weight):
         return None
     usual = float(np.sort(blended.distance)[int(COVERED * (count - 1))])
     return Blending(max(MARGIN * usual, NEAREST)).prepare(data, field, choice)
@@ -52,6 +53,16 @@ def _exact_values(data: LocalData, field: GradientField, choice: Choice, rows: A
     return values
 
 
-def _error(residuals: Array, weight: Array) -> float:
-    """Mean square of residuals (m, K), in units of the labels' variance."""
-    return float(np.sum(np.mean(residuals**2, axis=1) * weight) / np.sum(weight))
+def _squares(residuals: Array) -> Array:
+    """Mean squares (m,) of residuals (m, K), in units of the labels' variance."""
+    squares: Array = np.mean(residuals**2, axis=1)
+    return squares
+
+
+def _as_good(blended: Array, exact: Array, sample_weight: Array) -> bool:
+    """Whether the error of the blend is hardly larger, even if chance was on its side."""
+    weight = sample_weight / sample_weight.sum()
+    gap = blended - exact
+    mean = float(weight @ gap)
+    doubt = float(np.sqrt(weight @ (gap - mean) ** 2 / len(gap)))
+    return mean + SURE * doubt <= TOLERATED * float(weight @ exact) + ROUNDING**2

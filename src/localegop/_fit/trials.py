@@ -102,13 +102,13 @@ class Trial(Generic[D, M_co]):
     def _race_processes(self, steps: list[int]) -> list[Choice]:
         """Race the kinds of kriging."""
         race = Race(self.holdout, smooth_processes(steps, self.largest_size))
-        race.run_to(FIRST_LOOK // 4)
-        race.keep(len(race.choices) // 4)
+        race.run_to(FIRST_LOOK // 2)
+        race.keep(len(race.choices) // 3)
         if race.means.min() > PRECISE:
             race.join(noisy_processes(steps, self.largest_size))
             race.keep(len(race.choices) // 3)
         race.run_to(FIRST_LOOK)
-        race.keep(4)
+        race.keep(8)
         return race.choices
 
     def finish(self) -> None:

@@ -31,7 +31,7 @@ class LearnedFold:
     learn : callable
         Learns the field, once it is needed.
     see_farther : callable
-        Gives the site of the points held out where they look at many more neighbors, for wide neighborhoods.
+        Gives the site of the points held out where they look at many more neighbors.
     """
 
     def __init__(

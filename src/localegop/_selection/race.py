@@ -2,9 +2,9 @@
 
 Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial:
 how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of
-the best, as far as it is more than chance, plus the part of the error that is variance. Kriging says itself
-how much noise there is, by its ridge, which would make that part count twice: it is taken to vary as the
-best polynomial does.
+the best, as far as it is more than chance, plus the part of the error that is variance. Kriging says by its
+ridge how much noise there is: it is taken to vary as the best polynomial does, and has to be better than
+that by more than chance, or by a clear share.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Polynomial
+from localegop._engine.final_fits import Kriging
 from localegop._selection.holdout import Holdout
 
 Array = NDArray[np.float64]
 
 FIRST_LOOK, SECOND_LOOK = 100, 300  # held-out points of the first rounds
+CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
 CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
@@ -33,7 +34,7 @@ class Race:
     choices : list of Choice
     errors : ndarray of shape (point, choice)
     variances : ndarray of shape (choice,)
-        Variance factors of their predictions; NaN for kriging.
+        Variance factors of their predictions.
     weight : ndarray of shape (point,)
     """
 
@@ -61,7 +62,12 @@ class Race:
 
     def expected(self) -> Array:
         """Tell the expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
-        return expected_errors(self.errors, self.weight, self.variances)
+        return expected_errors(self.errors, self.weight, self.variances, self.is_process)
+
+    @property
+    def is_process(self) -> NDArray[np.bool_]:
+        """Which choices are kriging (choice,)."""
+        return np.array([isinstance(choice.final, Kriging) for choice in self.choices], dtype=bool)
 
     def join(self, choices: Sequence[Choice]) -> None:
         """Let more choices meet the points that the others have met."""
@@ -69,7 +75,7 @@ class Race:
         if new:
             errors, _ = self.holdout.errors(new, 0, self.points)
             self.errors = np.concatenate([self.errors, errors], axis=1)
-            self.variances = np.append(self.variances, self._variances(new, FEW_VARIANCES))
+            self.variances = np.append(self.variances, self.holdout.variances(new, FEW_VARIANCES))
             self.choices += new
 
     def run_to(self, points: int) -> None:
@@ -94,33 +100,28 @@ class Race:
 
     def look_closer(self) -> None:
         """Find the variances at more points."""
-        self.variances = self._variances(self.choices, MANY_VARIANCES)
-
-    def _variances(self, choices: Sequence[Choice], points: int) -> Array:
-        found = np.full(len(choices), np.nan)
-        known = [k for k, choice in enumerate(choices) if isinstance(choice.final, Polynomial)]
-        if known:
-            found[known] = self.holdout.variances([choices[k] for k in known], points)
-        return found
+        self.variances = self.holdout.variances(self.choices, MANY_VARIANCES)
 
 
-def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
-    """Find expected errors (choice,) beyond the noise.
+def expected_errors(
+    errors: Array, sample_weight: Array, variances: Array, is_process: NDArray[np.bool_]
+) -> Array:
+    """Estimate the errors (choice,) beyond the noise, from errors (point, choice) and variance factors.
 
-    They come from errors (point, choice) and variance factors (choice,). A difference d from the smallest
-    error counts as d^2 / (d + s), with s its standard error: hardly at all where it may be chance, and in
-    full where it is certain.
+    A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all
+    where it may be chance, and in full where it is certain.
     """
     seen, doubt = differences(errors, sample_weight)
-    sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    found = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    if is_process.all():
+        return found
     means = sample_weight @ errors / sample_weight.sum()
-    noise = float(np.min(means / (1.0 + np.nan_to_num(variances))))  # at most
-    known = np.flatnonzero(~np.isnan(variances))
-    best = known[np.argmin((sure + noise * variances)[known])] if len(known) else None
-    found: Array = sure + noise * np.where(
-        np.isnan(variances), 0.0 if best is None else variances[best], variances
-    )
-    return found
+    found += float(means.min()) * np.where(is_process, 0.0, variances)  # the noise is at most the error
+    best = int(np.argmin(np.where(is_process, np.inf, found)))
+    gain, doubt = differences(errors, sample_weight, best)
+    lacking = np.minimum(doubt + gain, means - CLEAR_GAIN * means[best])
+    handicap = means.min() * variances[best] + np.maximum(lacking, 0.0)
+    return np.where(is_process, found + handicap, found)
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
