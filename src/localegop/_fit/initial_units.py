@@ -46,8 +46,8 @@ def find_initial_units(backend: Backend[D, M_co], settings: Settings) -> tuple[s
 def _find_best(backend: Backend[D, M_co], settings: Settings) -> Option[D]:
     """Take the start of the smallest error; that with curves only if it is clearly better.
 
-    Where a few values far out have made a standard deviation, curves are taken unless they are clearly worse:
-    pilot fits may have missed these rows, and importances count in standard deviations.
+    Where a few values far out have made a standard deviation, curves are taken unless they are clearly
+    worse: pilot fits may have missed these rows, and importances count in standard deviations.
 
     Curves are tried only where some feature needs one, as pilot fits cost time; and not where parameters
     are lengths, which would mean something else with them.
