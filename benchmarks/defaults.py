@@ -17,16 +17,14 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from comparison.datasets import DATASETS, split
+from comparison.datasets import DATASETS, held_out_quarter, usual_sets
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import final_fits, gradient_field
-from localegop._fit import initial_axes, pilot_fits, plan, trials
+from localegop._fit import initial_axes, initial_units, pilot_fits, plan, trials
 from localegop._selection import final, isotropic_baseline, kriging, race, search_grid
 from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
-
-SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
 
 PAGE = """# Why these defaults
 
@@ -70,6 +68,8 @@ VARIANTS = {
     "max_neighbors=300": ({"max_neighbors": 300}, {}),
     "initial_metric='variance'": ({"initial_metric": "variance"}, {}),
     "initial_metric='identity'": ({"initial_metric": "identity"}, {}),
+    "initial_metric='power'": ({"initial_metric": "power"}, {}),
+    "no curves of skewed features": ({}, {(initial_units, "CLEARLY_BETTER"): 0.0}),
     "AGOPs over as many points as fits": ({}, {(gradient_field, "AGOP_WIDENING"): 1.0}),
     "AGOPs over six times the points": ({}, {(gradient_field, "AGOP_WIDENING"): 6.0}),
     "1,000 points for axes and units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),
@@ -93,23 +93,13 @@ VARIANTS = {
 }
 
 
-def held_out_quarter(name, rows, seed):
-    """Points and labels to fit, and others to test at: all of them training rows of the benchmark."""
-    dataset = DATASETS[name]
-    all_rows = split(dataset, max(dataset.full.train), dataset.full.test, seed)
-    X, y = all_rows.X[:rows], all_rows.y[:rows]
-    cut = len(y) // 4
-    return X[cut:], y[cut:], X[:cut], y[:cut]
-
-
 def error(parts, parameters, constants):
     """Mean squared error at held-out rows over the variance of the labels."""
-    X, y, X_out, y_out = parts
     with ExitStack() as stack:
         for (module, name), value in constants.items():
             stack.enter_context(patch.object(module, name, value))
-        guess = LocalEGOPRegressor(n_jobs=1, **parameters).fit(X, y).predict(X_out)
-    return float(np.mean((guess - y_out) ** 2) / np.var(y_out))
+        guess = LocalEGOPRegressor(n_jobs=1, **parameters).fit(parts.X, parts.y).predict(parts.X_test)
+    return float(np.mean((guess - parts.y_test) ** 2) / np.var(parts.y_test))
 
 
 def measure(name, rows, seed, variants):
@@ -136,10 +126,9 @@ def table(found, variants):
 def main():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    available = [name for name, each in DATASETS.items() if name not in SKIPPED and not each.missing]
     parser.add_argument("--rows", type=int, default=800, help="of each set, a quarter of them held out")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=available)
+    parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=usual_sets())
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--json", type=Path, help="keep all errors in this file")
     parser.add_argument("--page", type=Path, help="write a page to this file")

@@ -25,15 +25,24 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from localegop import LocalEGOPRegressor
-from localegop._engine.gradient_field import FieldLearner
+from localegop._data.rows import merge_rows
+from localegop._engine.centers import Widths
+from localegop._engine.gradient_field import spread_points
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import MetricUpdate, Recursion, Stage
+from localegop._engine.recursion import isotropic_shapes
+from localegop._engine.settings import RIDGES
+from localegop._engine.sites import LocalSite
+from localegop._engine.work import PolynomialFits
+from localegop._fit import plan as plan_of_fit
+from localegop._fit.process import ProcessBackend
 from localegop._progress import SILENT
 from localegop.datasets import make_helix
 from localegop.distributed import DaskLocalEGOPRegressor, plan
+from localegop.distributed.halo import halo_region, halo_rows
+from localegop.distributed.sites import prepare_site
+from localegop.distributed.tables import take
 from localegop.kernels import as_kernel
 from localegop.research.runs.pages import markdown_table
-from localegop.schedules import EffectiveSampleSize
 
 MEMORY = "2.4GB"  # of each worker: what is more goes to disk
 DIMENSION = 10
@@ -47,7 +56,7 @@ class ScaleTable(Table):
         self.fits, self.errors = [], []
 
     def fit(self, n, workers, model, seconds, memory):
-        count = model._models[0].data.source.n_partitions
+        count = model._partitioned[0].data.source.n_partitions
         fact = {"n": n, "workers": workers, "partitions": count, "seconds": seconds, "memory": memory}
         self.fits.append(fact)
         print(f"<!-- {fact} {model.choice_} -->", flush=True)
@@ -114,7 +123,7 @@ def agreement(table, sizes):
     here = da.compute(*helix(sizes.rows or 50_000))  # once: workers would round differently
     X, y = (da.from_array(part, chunks=25_000) for part in here)
     asked, _ = queries()
-    truth = LocalEGOPRegressor().fit(*here).predict(asked)
+    truth = LocalEGOPRegressor().fit(*here).predict(asked, exact=True)
     with workers(2) as client:
         for count in sizes.partitions or [1, 2, 3, 5, 8, 12, 16]:
             model = DaskLocalEGOPRegressor(n_partitions=count, client=client).fit(X, y)
@@ -244,7 +253,7 @@ def million(table, sizes):
     inside = {}
     for n in spread:
         model = LocalEGOPRegressor().fit(*da.compute(*helix(n)))
-        inside[n] = error(model.predict(asked), truth)
+        inside[n] = error(model.predict(asked, exact=True), truth)
         table.errors.append({"n": n, "cluster": spread[n], "one process": inside[n]})
         print(f"<!-- {table.errors[-1]} -->", flush=True)
     slopes = [slope(errors) for errors in (inside, spread)]
@@ -262,33 +271,80 @@ def slope(errors):
 
 
 def cost(table, sizes):
-    """Costs of a search and a pass, from which plan() computes times."""
+    """Costs from which plan() computes times, fitted by powers of the dimension and of max_neighbors."""
     n, found = sizes.rows or 40_000, []
-    for dimension in (3, 10, 30, 60):
+    for dimension in (3, 10, 30):
         X, y = make_helix(n, dimension, random_state=0)
-        X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y / y.std())[:, None]
         for k in (250, 1000):
-            options = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1}
-            data = LocalData(X, np.ascontiguousarray(y), np.ones(n), max_neighbors=k, **options)
-            own, stop = np.arange(0, n, max(1, n // 500)), 2.0 * dimension + 10.0
-            update = MetricUpdate(EffectiveSampleSize(max(200.0, stop), stop, 4), 0.5, 0.2, None)
-            data.neighbor_lists(X[:1])
-            start = time.process_time()
-            centers = data.own_centers(own)
-            search = time.process_time() - start
-            learner = FieldLearner(data, (1e-6, 1e-4, 1e-2, 1e-1), centers, SILENT)
-            recursion = Recursion(learner, update, data, Stage.first(len(own), dimension))
-            start = time.process_time()
-            learner.leave_one_out(*recursion.setting())
-            learner.averages(np.ones((n, 1, dimension)), *recursion.setting())
-            each = np.array([search, 0.5 * (time.process_time() - start)]) / len(own)
-            found.append([dimension, k, *each])
-            print(f"<!-- D={dimension}, k={k}: search {each[0] * 1e6:.0f}, pass {each[1] * 1e6:.0f} us -->")
+            each = {**cost_of_trial(X, y, k), **cost_of_points(X, y, k)}
+            found.append([dimension, k, *each.values()])
+            print(f"<!-- D={dimension}, k={k}: {each} -->", flush=True)
     found = np.log(np.array(found))
     design = np.column_stack([np.ones(len(found)), found[:, :2]])
-    for name, column in (("SEARCH", 2), ("PASS", 3)):
+    for column, name in enumerate(each, 2):
         factor, of_dimension, of_neighbors = np.linalg.lstsq(design, found[:, column], rcond=None)[0]
         print(f"{name} = ({np.exp(factor):.2g}, {of_dimension:.2f}, {of_neighbors:.2f})")
+
+
+@contextmanager
+def watched(owner, name, spent):
+    """Add up the processor time of a function, for as long as this lasts."""
+    function = getattr(owner, name)
+
+    def watch(*arguments):
+        start = time.process_time()
+        found = function(*arguments)
+        spent.append(time.process_time() - start)
+        return found
+
+    setattr(owner, name, watch)
+    try:
+        yield
+    finally:
+        setattr(owner, name, function)
+
+
+def cost_of_trial(X, y, k):
+    """Work around the centers of a trial, and the rest of it: a fit in fixed axes has just one trial."""
+    work, search = [], []
+    model = LocalEGOPRegressor(max_neighbors=k, initial_metric="variance", n_jobs=1)
+    backend = ProcessBackend(merge_rows(X, y[:, None], np.ones(len(X))))
+    start = plan_of_fit._start(backend, model._settings())
+    begin = time.process_time()
+    with (
+        watched(LocalSite, "run", work),
+        watched(ProcessBackend, "own_site", search),
+        watched(ProcessBackend, "hold_out", search),
+    ):
+        plan_of_fit._find_best(backend, start, SILENT)
+    rest = time.process_time() - begin - sum(work) - sum(search)
+    return {"TRIAL": sum(work), "DRIVER": rest}
+
+
+def cost_of_points(X, y, k, count=500):
+    """One local fit, the searches for the neighbors and the halo of one point, and one row before them."""
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y / y.std())[:, None]
+    options = {"kernel": as_kernel("gaussian"), "radius": None, "threads": 1, "max_neighbors": k}
+    table = {"number": np.arange(len(X)), "rows": X, "labels": y, "sample_weight": np.ones(len(X))}
+    points = spread_points(len(X), count)
+    start = time.process_time()
+    prepare_site(table, [], take(table, points[:1]), points[:0], (len(X), options), True)
+    halo_rows(X, [halo_region(X, X[:1], k + 1, 1)], k + 1)
+    row = time.process_time() - start
+    start = time.process_time()
+    halo_rows(X, [halo_region(X, X[points], k + 1, 1)], k + 1)
+    halo = time.process_time() - start - row
+    data = LocalData(X, y, table["sample_weight"], **options)
+    data.neighbor_lists(X[:1])
+    start = time.process_time()
+    site = LocalSite.at(data, X[points], y[points], np.ones(count), points)
+    search = time.process_time() - start
+    widths = Widths.of_sizes((min(200.0, data.largest_size),), count)
+    start = time.process_time()
+    site.run(PolynomialFits(RIDGES, gradients=True), isotropic_shapes(count, X.shape[1]), widths)
+    fits = time.process_time() - start
+    each = {"PASS": fits, "SEARCH": search, "HALO": halo}
+    return {name: seconds / count for name, seconds in each.items()} | {"ROW": row / len(X)}
 
 
 PARTS = {f.__name__: f for f in (agreement, speedup, killed, gone, million, cost)}

@@ -1,16 +1,22 @@
 """The progress bar: stages, parts, what is shown, and that it never goes back."""
 
+import gc
 import io
+import pickle
 import re
+import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from localegop import LocalEGOPRegressor, _progress
 from localegop._fit import plan
 from localegop._progress import SILENT, Progress, ProgressBar
 from localegop.datasets import make_helix
 
+pytestmark = pytest.mark.usefixtures("no_ticks")
 X, Y = make_helix(200, 3, random_state=0)
 Y = Y + np.random.default_rng(0).normal(0.0, 0.3 * Y.std(), 200)
 QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2, "n_jobs": 1}
@@ -30,6 +36,12 @@ def fractions(work):
     with bar as progress:
         work(progress)
     return reached
+
+
+@pytest.fixture
+def no_ticks(monkeypatch):
+    """Let a bar be drawn only when it moves."""
+    monkeypatch.setattr(_progress, "TICK_SECONDS", 1e6)
 
 
 @pytest.fixture
@@ -190,4 +202,84 @@ def test_the_bar_of_a_prediction_rises_to_a_hundred(capsys, show_all, monkeypatc
     monkeypatch.setattr("localegop._engine.chunks.CHUNK_BYTES", 1.0)
     model.set_params(verbose=1).predict(X)
     percentages, _ = shown(capsys.readouterr().err)
-    assert percentages == [32, 64, 96, 100, 100]
+    assert percentages == [32, 64, 96, 99, 100]  # full only when all is done
+
+
+class Listener:
+    """Notes what a callback is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def __call__(self, done, total, what):
+        self.told.append((done, total, what))
+
+
+def check_told(told, title):
+    done = [each[0] for each in told]
+    assert done[0] == 0 and done[-1] == told[0][1]
+    assert all(later > sooner for sooner, later in pairwise(done))  # so total is told once, at the end
+    assert len({total for _, total, _ in told}) == 1
+    assert all(what.startswith(title) for _, _, what in told)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"strategy": "query", "n_subsamples": 20}])
+@pytest.mark.parametrize("outputs", ["shared", "separate"])
+def test_a_callback_is_told_of_all_work_once(parameters, outputs, capsys):
+    labels = np.column_stack([Y, X[:, 0]])
+    heard = Listener()
+    model = LocalEGOPRegressor(outputs=outputs, callback=heard, **QUICK | parameters)
+    model.fit(X, labels)
+    check_told(heard.told, "fit")
+    assert len(heard.told) > 5 or parameters
+    for answer in (model.predict, model.localize, model.predict_interval):
+        heard.told.clear()
+        answer(X[:20])
+        check_told(heard.told, "predict")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_callback_that_raises_stops_the_fit_and_leaves_the_estimator_as_it_was():
+    def stop(done, total, what):
+        if done > 300:
+            raise RuntimeError(f"enough of {what}")
+
+    model = LocalEGOPRegressor(**QUICK).fit(X, Y)
+    before = model.predict(X[:3])
+    with pytest.raises(RuntimeError, match="enough of fit: "):
+        model.set_params(callback=stop).fit(-X, Y)
+    assert np.array_equal(model.set_params(callback=None).predict(X[:3]), before)
+
+
+def test_callbacks_can_be_cloned_and_are_no_part_of_models_or_files(tmp_path):
+    callback = Listener()
+    assert isinstance(clone(LocalEGOPRegressor(callback=callback)).callback, Listener)
+    model = LocalEGOPRegressor(callback=lambda done, total, what: None, **QUICK).fit(X, Y)
+    model.save(tmp_path / "model")
+    assert LocalEGOPRegressor.load(tmp_path / "model").callback is None
+    pickle.dumps(model._models)  # no trace of the lambda in there
+    with pytest.raises(ValueError, match="'callback' parameter"):
+        LocalEGOPRegressor(callback=3).fit(X, Y)
+
+
+def test_a_bar_that_is_forgotten_is_drawn_no_more(monkeypatch):
+    monkeypatch.setattr(_progress, "TICK_SECONDS", 0.02)
+    bar = ProgressBar("fit", verbose=1)
+    bar.__enter__()
+    ticker = bar._ticker
+    del bar
+    gc.collect()
+    ticker.join(5.0)
+    assert not ticker.is_alive()
+
+
+def test_the_bar_is_seen_within_a_second_even_if_nothing_moves(monkeypatch, capsys):
+    monkeypatch.undo()
+    assert _progress.TICK_SECONDS < 1.0
+    with ProgressBar("fit", verbose=1) as progress:
+        first, _ = progress.stages(("first", 1.0), ("second", 1.0))
+        time.sleep(1.3)
+        seen = capsys.readouterr().err
+        first.advance()
+    assert seen.startswith("\rfit [") and "0% 0:01" in seen
+    assert "100%" in capsys.readouterr().err

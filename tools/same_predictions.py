@@ -52,7 +52,7 @@ def sample(n: int, dimension: int, noise: float = 0.0) -> tuple[Any, Any, Any]:
 def answers(model: Any, queries: Any) -> Iterator[tuple[str, Any]]:
     """Return everything that a fitted model tells about queries."""
     fits = model.localize(queries, trace=True)
-    yield "predict", model.predict(queries)
+    yield "predict", model.predict(queries, exact=True)
     yield "interval", model.predict_interval(queries, [0.5, 0.9])
     for name in FIELDS:
         yield name, getattr(fits, name)

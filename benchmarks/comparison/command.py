@@ -4,6 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
+from fresh import thread_variables
+
 from localegop.research.peers import METHODS
 from localegop.research.runs.files import make_folder
 from localegop.research.runs.pages import save_figures
@@ -15,13 +17,11 @@ from .report import markdown_tables, write_report
 from .runs import Results, forms, plan, run_cells
 from .summary import must_show
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
 
 def run(arguments):
     form = forms()[arguments.form]
     threads = arguments.threads or form.threads
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))  # read by the processes of the cells
+    os.environ.update(thread_variables(threads))  # read by the processes of the cells
     make_folder(Path(arguments.output))
     results = _open_results(Path(arguments.output) / "results.json", arguments)
     cells = plan(

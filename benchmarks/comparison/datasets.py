@@ -27,6 +27,7 @@ GROUPS = {
     SCALE: "For the methods that can",
 }
 NOISE = 0.1  # of noisy labels, in standard deviations of the clean ones
+SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows; ``variance`` is that of the clean labels of all of them."""
+    """Training and test rows.
+
+    ``truth`` are the labels of the test rows without noise, ``clean`` those of the training rows;
+    ``variance`` is that of the clean labels of all rows.
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -95,6 +100,7 @@ class Split:
     y_test: np.ndarray
     truth: np.ndarray
     variance: float
+    clean: np.ndarray
 
 
 def split(dataset: Dataset, n_train: int, n_test: int, seed: int) -> Split:
@@ -102,8 +108,30 @@ def split(dataset: Dataset, n_train: int, n_test: int, seed: int) -> Split:
     sample = dataset.draw(n_test + n_train, seed)
     if len(sample.y) <= n_test:
         raise ValueError(f"{dataset.label} has {len(sample.y)} rows, too few for {n_test} test rows")
-    X, y, truth = sample.X, sample.y, sample.truth
-    return Split(X[n_test:], y[n_test:], X[:n_test], y[:n_test], truth[:n_test], float(truth.var()) or 1.0)
+    return _cut(sample.X, sample.y, sample.truth, n_test)
+
+
+def _cut(X, y, clean, n_test):
+    """Split with the first rows as test rows."""
+    test, train = slice(n_test), slice(n_test, None)
+    variance = float(clean.var()) or 1.0
+    return Split(X[train], y[train], X[test], y[test], clean[test], variance, clean[train])
+
+
+def held_out_quarter(name: str, rows: int | None, seed: int) -> Split:
+    """Rows to fit and, a quarter, rows to test at: all of them training rows of the benchmark.
+
+    ``rows`` is how many there are together, at most; None takes all.
+    """
+    dataset = DATASETS[name]
+    whole = split(dataset, max(dataset.full.train), dataset.full.test, seed)
+    X, y, clean = whole.X[:rows], whole.y[:rows], whole.clean[:rows]
+    return _cut(X, y, clean, len(y) // 4)
+
+
+def usual_sets() -> list[str]:
+    """Names of the sets that can be read, but for those in `SKIPPED`."""
+    return [name for name, each in DATASETS.items() if name not in SKIPPED and not each.missing]
 
 
 def _add_noise(X, clean, noise, seed):

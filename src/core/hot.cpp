@@ -336,6 +336,8 @@ LOCALEGOP_INLINE double dot(const double* x, const double* y, size_t size) {
     return rest;
 }
 
+double dot_product(const double* x, const double* y, size_t size) { return dot(x, y, size); }
+
 // Subtract from kRows rows, at kBlocks vectors from column i on, what the rows above them contribute.
 template <int kRows, int kBlocks>
 LOCALEGOP_INLINE void reduce(double* matrix, size_t stride, size_t first, size_t i) {
@@ -417,6 +419,7 @@ constexpr HotLoops assembled() {
     loops.weighted_sums = weighted_sums;
     loops.sum_of_squares = sum_of_squares;
     loops.decaying_sums = decaying_sums;
+    loops.dot = dot_product;
     loops.gram = gram;
     loops.cholesky = cholesky;
     loops.solve = solve;

@@ -51,6 +51,7 @@ struct HotLoops {
     // Sums for a kernel with a decay, with weights sample_weights * kernel(scale * squared).
     KernelSums (*decaying_sums)(KernelId kernel, const double* squared, const double* sample_weights,
                                 std::size_t count, double scale);
+    double (*dot)(const double* x, const double* y, std::size_t size);
     // gram[a * rows + b] += sum_k columns[a][k] * columns[b][k] for b <= a.
     void (*gram)(const double* columns, std::size_t stride, std::size_t count, std::size_t rows,
                  double* gram);

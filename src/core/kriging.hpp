@@ -27,6 +27,10 @@ class Kriging {
 
     Kriging(const Points& points, std::size_t most) : points_(points), hot_(hot_loops()), most_(most) {}
 
+    // The first term is this kernel of the squared distance, times this scale.
+    static KernelId kernel(bool rough) { return rough ? KernelId::laplace : KernelId::gaussian; }
+    static double scale(double length, bool rough) { return (rough ? 1.0 : 0.5) / (length * length); }
+
     // Take the heaviest points of a neighborhood, in the order of their indices, around a center.
     void gather(const double* center, const Neighborhood& hood, double scale) {
         choose(hood);
@@ -56,8 +60,9 @@ class Kriging {
     // Covariances for a length, with or without a linear trend, of a rough or a smooth process.
     void set_length(double length, bool trend, bool rough) {
         const double per_square = 1.0 / (length * length), slope = trend ? per_square : 0.0;
-        const KernelId kernel = rough ? KernelId::laplace : KernelId::gaussian;
-        const double scale = rough ? per_square : 0.5 * per_square;
+        const KernelId kernel = Kriging::kernel(rough);
+        const double scale = Kriging::scale(length, rough);
+        slope_ = slope * kTrend;
         const std::size_t full = padded(count_);
         squared_.assign(full, 0.0);
         row_.resize(full);
@@ -94,6 +99,26 @@ class Kriging {
         }
         if (variance) *variance = variance_factor();
         for (std::size_t j = 0; gradient && j < outputs; ++j) slopes(j, gradient + j * points_.dim);
+    }
+
+    // Coordinates z of the points as columns (dim x stride), zero beyond the rank.
+    void write_places(double* columns, std::size_t stride) const {
+        for (std::size_t r = 0; r < rank_; ++r)
+            for (std::size_t k = 0; k < count_; ++k) columns[r * stride + k] = places_[k * stride_ + r];
+    }
+
+    // The fit as a function of the offset d from the center: constant (outputs), slopes (outputs x dim) of the
+    // trend, and coefficients (outputs x stride) of the first terms of the covariance.
+    void solve_duals(double ridge, double* constant, double* slopes, double* duals, std::size_t stride) {
+        factorize(ridge);
+        for (std::size_t j = 0; j < points_.outputs; ++j) {
+            solve_dual(j);
+            std::copy(dual_.begin(), dual_.end(), duals + j * stride);
+            constant[j] = means_[j];
+            for (std::size_t k = 0; k < count_; ++k) constant[j] += kTrend * dual_[k];
+            pull_.assign(count_, slope_);
+            combine_places(slopes + j * points_.dim);
+        }
     }
 
   private:
@@ -159,9 +184,19 @@ class Kriging {
 
     // Gradient of output j.
     void slopes(std::size_t j, double* gradient) {
-        const std::size_t dim = points_.dim;
+        solve_dual(j);
+        combine_places(gradient);
+    }
+
+    // Coefficients of the covariances in output j.
+    void solve_dual(std::size_t j) {
         dual_.assign(labels_.begin() + j * count_, labels_.begin() + (j + 1) * count_);
         hot_.solve(system_.data(), count_, dual_.data());
+    }
+
+    // Slopes (dim) of sum_k dual_k pull_k z_k'z in the features.
+    void combine_places(double* gradient) {
+        const std::size_t dim = points_.dim;
         std::fill(gradient, gradient + dim, 0.0);
         for (std::size_t r = 0; r < rank_; ++r) {
             double slope = 0.0;
@@ -174,6 +209,7 @@ class Kriging {
     const Points& points_;
     const HotLoops& hot_;
     std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
+    double slope_ = 0.0;  // of the trend
     std::vector<std::size_t> chosen_;
     std::vector<double> factor_, places_, norms_, products_, sample_weights_, part_, means_, labels_, squared_,
         row_, covariance_, to_center_, pull_, system_, smoother_, dual_;

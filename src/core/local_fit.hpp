@@ -84,8 +84,9 @@ class LocalFit {
     }
 
     // Value (outputs) and gradient (outputs x dim; may be null) at the center with the first
-    // `n_quadratic_directions` of the directions and one ridge.
-    void solve(std::size_t n_quadratic_directions, double ridge, double* value, double* gradient) {
+    // `n_quadratic_directions` of the directions and one ridge; all coefficients (outputs x terms) if asked for.
+    void solve(std::size_t n_quadratic_directions, double ridge, double* value, double* gradient,
+               double* coefficients = nullptr) {
         const std::size_t dim = points_.dim;
         used_ = basis_ == 0 ? 0 : dim * (1 + n_quadratic_directions);
         factorize(ridge);
@@ -100,6 +101,8 @@ class LocalFit {
             double at_center = mean_[basis_ + j];
             for (std::size_t a = 0; a < used_; ++a) at_center -= coefficients_[a] * mean_[a];
             value[j] = at_center;
+            if (coefficients)
+                std::copy(coefficients_.begin(), coefficients_.end(), coefficients + j * used_);
             if (!gradient) continue;
             for (std::size_t a = 0; a < dim; ++a) gradient[j * dim + a] = used_ > 0 ? coefficients_[a] : 0.0;
         }
@@ -124,6 +127,9 @@ class LocalFit {
         }
         return sum;
     }
+
+    // The leading directions (n_quadratic_directions x dim).
+    const double* directions() const { return directions_.data(); }
 
   private:
     // Points per tile of the Gram matrix: as many as the first-level cache holds.

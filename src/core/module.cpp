@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "blend.hpp"
 #include "dispatch.hpp"
 #include "hot.hpp"
 #include "kriging.hpp"
@@ -285,6 +286,70 @@ nb::tuple krige_batch(std::shared_ptr<Points> points, const KernelSpec& kernel, 
                           factors.array());
 }
 
+// One width a center, by effective sizes or scales.
+void set_widths(Batch& batch, const std::optional<In<double, 1>>& targets,
+                const std::optional<In<double, 1>>& scales) {
+    require(targets || scales, "either targets or scales must be given");
+    require(!targets || targets->shape(0) == batch.count, "targets must match the centers");
+    require(!scales || scales->shape(0) == batch.count, "scales must match the centers");
+    if (targets) batch.targets = targets->data();
+    if (scales) batch.scales = scales->data();
+}
+
+KeptFits kept_polynomials(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
+                          In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
+                          std::optional<In<std::int32_t, 1>> indices,
+                          std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
+                          int degree, std::size_t quadratic_directions, double ridge, int threads) {
+    Batch batch = make_batch(*points, centers, metrics, start, indices, std::nullopt);
+    set_widths(batch, targets, scales);
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(degree == 0 || degree == 1, "degree must be 0 or 1");
+    require(quadratic_directions <= (degree == 0 ? 0 : points->dim),
+            "there cannot be more quadratic directions than dimensions, and none for degree 0");
+    batch.degree = degree;
+    KeptFits fits;
+    without_gil([&] {
+        return keep_polynomials(*points, kernel, batch, quadratic_directions, ridge, fits, threads,
+                                signal_arrived);
+    });
+    return fits;
+}
+
+KeptFits kept_kriging(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> centers,
+                      In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
+                      std::optional<In<std::int32_t, 1>> indices, std::optional<In<double, 1>> targets,
+                      std::optional<In<double, 1>> scales, std::size_t most, double length, double ridge,
+                      bool trend, bool rough, int threads) {
+    Batch batch = make_batch(*points, centers, metrics, start, indices, std::nullopt);
+    set_widths(batch, targets, scales);
+    require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
+    require(most > 0, "there must be at least one point at each center");
+    const KrigingPlan plan{most, {length}, {ridge}, {trend}, {rough}};
+    KeptFits fits;
+    without_gil([&] { return keep_kriging(*points, kernel, batch, plan, fits, threads, signal_arrived); });
+    return fits;
+}
+
+// Values (queries x outputs), and the squared distance (queries) of the nearest center in its own metric.
+nb::tuple blended(const KeptFits& fits, In<double, 2> queries, In<std::int32_t, 2> lists,
+                  std::size_t active, int threads) {
+    const std::size_t count = queries.shape(0);
+    require(queries.shape(1) == fits.dim(), "queries differ from the centers in width");
+    require(lists.shape(0) == count && lists.shape(1) > 0, "there must be one list of centers a query");
+    require(active > 0, "there must be at least one active center");
+    for (std::size_t k = 0; k < count * lists.shape(1); ++k)
+        require(lists.data()[k] >= 0 && static_cast<std::size_t>(lists.data()[k]) < fits.centers.n,
+                "lists name centers that there are not");
+    Fresh values({count, fits.outputs}), distances({count});
+    const Sharing sharing{lists.shape(1) - 1, active};
+    without_gil([&] {
+        return blend(fits, sharing, queries.data(), count, lists.data(), values.data, distances.data,
+                     threads, signal_arrived);
+    });
+    return nb::make_tuple(values.array(), distances.array());
+}
+
 nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> queries,
                         In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                         std::optional<In<std::int32_t, 1>> indices,
@@ -380,6 +445,15 @@ NB_MODULE(_core, m) {
     m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
+    nb::class_<KeptFits>(m, "KeptFits", "Final fits kept at centers, to be blended at queries.")
+        .def_static("polynomials", &kept_polynomials, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
+                    "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "degree"_a,
+                    "quadratic_directions"_a, "ridge"_a, "threads"_a)
+        .def_static("kriging", &kept_kriging, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
+                    "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "most"_a,
+                    "length"_a, "ridge"_a, "trend"_a, "rough"_a, "threads"_a)
+        .def("blend", &blended, "queries"_a, "lists"_a, "active"_a, "threads"_a)
+        .def_prop_ro("nbytes", &KeptFits::bytes);
     m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "ridge"_a, "threads"_a);

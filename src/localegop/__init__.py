@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from localegop._engine.choice import Choice
     from localegop.regressor import LocalEGOPRegressor
-    from localegop.results import LocalFits, Neighbors, Status, Trace
+    from localegop.results import ExtrapolationWarning, LocalFits, Neighbors, Status, Trace
 
-__all__ = ["Choice", "LocalEGOPRegressor", "LocalFits", "Neighbors", "Status", "Trace"]
+__all__ = [
+    "Choice",
+    "ExtrapolationWarning",
+    "LocalEGOPRegressor",
+    "LocalFits",
+    "Neighbors",
+    "Status",
+    "Trace",
+]
 __version__ = version("localegop")
 
 # Imported when asked for: scikit-learn and the compiled core come with them.
 _HOMES = {
     "Choice": "localegop._engine.choice",
+    "ExtrapolationWarning": "localegop.results",
     "LocalEGOPRegressor": "localegop.regressor",
     "LocalFits": "localegop.results",
     "Neighbors": "localegop.results",

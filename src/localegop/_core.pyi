@@ -72,6 +72,45 @@ def krige(
     variances: bool,
     threads: int,
 ) -> tuple[Array, Array, Array, Array, Array]: ...
+
+class KeptFits:
+    nbytes: int
+    @staticmethod
+    def polynomials(
+        points: Points,
+        kernel: KernelSpec,
+        centers: Array,
+        metrics: Array,
+        start: NDArray[np.int64] | None,
+        indices: NDArray[np.int32] | None,
+        targets: Array | None,
+        scales: Array | None,
+        degree: int,
+        quadratic_directions: int,
+        ridge: float,
+        threads: int,
+    ) -> KeptFits: ...
+    @staticmethod
+    def kriging(
+        points: Points,
+        kernel: KernelSpec,
+        centers: Array,
+        metrics: Array,
+        start: NDArray[np.int64] | None,
+        indices: NDArray[np.int32] | None,
+        targets: Array | None,
+        scales: Array | None,
+        most: int,
+        length: float,
+        ridge: float,
+        trend: bool,
+        rough: bool,
+        threads: int,
+    ) -> KeptFits: ...
+    def blend(
+        self, queries: Array, lists: NDArray[np.int32], active: int, threads: int
+    ) -> tuple[Array, Array]: ...
+
 def sampled_steps(
     points: Points,
     kernel: KernelSpec,

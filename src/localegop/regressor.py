@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -27,7 +28,9 @@ from localegop._data.inputs import (
     read_queries,
     read_rows,
     seed_from,
+    warn_of_few_rows,
 )
+from localegop._engine.blas import limited_blas
 from localegop._engine.settings import Settings
 from localegop._fit.plan import fit_model
 from localegop._predict.file_rules import check_file
@@ -35,8 +38,10 @@ from localegop._predict.model import Requested, interval_widths
 from localegop._predict.parameters import decode_parameters, encode_parameters
 from localegop._predict.storage import check_saved, pack_model, unpack_model
 from localegop._predict.uncertainty import check_coverage
+from localegop._progress import Callback, ProgressBar
 from localegop._selection.isotropic_baseline import gain
-from localegop.results import LocalFits, Status, stack_outputs
+from localegop._summary import summarize
+from localegop.results import ExtrapolationWarning, LocalFits, Status, stack_outputs
 from localegop.schedules import Geometric, PowerLaw
 
 Array = NDArray[np.float64]
@@ -68,12 +73,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weight in (0, 1] of the newest AGOP in the next metric.
     initial_scale : float, default=0.2
         With bandwidths, the first metric is the identity divided by this.
-    initial_metric : {"auto", "identity", "variance"} or array, default="auto"
-        Scale of the features at the start: as they are, divided by their standard deviations, or a metric
-        given as a vector or matrix. "auto" takes the first or the second, by the leave-one-out error of
-        isotropic fits; the field strategy with effective sizes then turns and scales the axes by the slopes
-        that f has over all data, and leaves out directions in which it varies nowhere if that helps at
-        held-out points.
+    initial_metric : {"auto", "identity", "variance", "power"} or array, default="auto"
+        Scale of the features at the start: as they are, divided by their standard deviations, the same
+        after an increasing transform that takes out the skew and the far tails of the features that have
+        them, or a metric given as a vector or matrix. "auto" takes the best of the names, by the
+        leave-one-out error of isotropic fits, and "power" only if it is clearly better; the field strategy
+        with effective sizes then turns and scales the axes by the slopes that f has over all data, and
+        leaves out directions in which it varies nowhere if that helps at held-out points.
     exclusion_radius : float or None, default=None
         Points farther than this from a center, in the scaled features, are ignored.
     covariance_cap : float or None, default=None
@@ -104,9 +110,16 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Seed of the held-out folds and of the samples of the query strategy.
     n_jobs : int or None, default=None
         Threads; None means all processors, or what joblib, threadpoolctl or ``OMP_NUM_THREADS`` allows.
-        Results do not depend on it.
+        Results do not depend on it. A number limits the threads of BLAS too while a call runs, in the whole
+        process; of calls that run at the same time the smallest number counts, and after the last one
+        everything is as before.
     verbose : int, default=0
-        Whether to show a progress bar with the time left.
+        Whether to show a progress bar with the time left, on standard error.
+    callback : callable or None, default=None
+        Told about progress as ``callback(done, total, what)``: whole numbers of which ``done`` rises from 0
+        and reaches ``total`` only when a fit or prediction is complete, and words for what is being done.
+        It is called in the thread that called ``fit``; an exception it raises stops the work and leaves the
+        estimator as it was. It is no part of a saved model.
 
     Attributes
     ----------
@@ -123,12 +136,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fraction of the label variance; see :class:`localegop.Choice`. With the query strategy every query
         chooses its own step, at most this one. With ``outputs="separate"`` a tuple of them.
     initial_metric_ : str or ndarray
-        What "auto" found: a name, or the matrix of the axes that slopes gave; with ``outputs="separate"``
-        a tuple.
+        What "auto" found: a name, or the matrix of the axes that slopes gave, for transformed features if
+        there are any; with ``outputs="separate"`` a tuple.
     gain_over_isotropic_ : float
         Mean squared error of isotropic local linear regression over that of this model, at the same
         held-out points (field strategy). Near 1 the learned metric does not help: isotropic local linear
-        would do as well. NaN if nothing was held out; with ``outputs="separate"`` a tuple.
+        would do as well. NaN if nothing was held out, as with the query strategy; with
+        ``outputs="separate"`` a tuple.
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0. Found
         when it is first asked for, which takes a fit at every row.
@@ -150,7 +164,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "n_subsamples": [Interval(Integral, 1, None, closed="left")],
         "momentum": [Interval(Real, 0, 1, closed="right")],
         "initial_scale": [Interval(Real, 0, None, closed="neither")],
-        "initial_metric": [StrOptions({"auto", "identity", "variance"}), "array-like"],
+        "initial_metric": [StrOptions({"auto", "identity", "variance", "power"}), "array-like"],
         "exclusion_radius": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_cap": [Interval(Real, 0, None, closed="neither"), None],
         "kernel": [str, callable],
@@ -163,6 +177,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     def __init__(
@@ -187,6 +202,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.strategy = strategy
         self.schedule = schedule
@@ -207,6 +223,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to n points.
@@ -226,7 +243,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fresh = self._snapshot()
         for name in [name for name in vars(fresh) if name.endswith("_") and not name.startswith("_")]:
             delattr(fresh, name)  # of an earlier fit
-        fresh._fit(X, y, sample_weight)
+        with fresh._own_threads():
+            fresh._fit(X, y, sample_weight)
         # At once: others may be predicting meanwhile, and a fit that fails leaves all as it was.
         self.__dict__ = fresh.__dict__
         return self
@@ -243,7 +261,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features, labels, weight = self._checked(X, y, sample_weight)
         columns = labels.reshape(len(labels), -1)
         each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
-        self._models = [fit_model(distinct_rows_to_fit(features, part, weight), settings) for part in each]
+        rows = [distinct_rows_to_fit(features, part, weight) for part in each]
+        warn_of_few_rows(min(len(one.X) for one in rows))
+        with ProgressBar("fit", self.verbose, self.callback) as progress:
+            stretches = progress.parts(len(rows))
+            self._models = [
+                fit_model(one, settings, stretch) for one, stretch in zip(rows, stretches, strict=True)
+            ]
         self._decisions = [model.decisions for model in self._models]
         self._flat_output = labels.ndim == 1
         self.n_samples_ = len(features)
@@ -266,9 +290,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         metrics = tuple(decisions.initial_metric for decisions in self._decisions)
         self.choice_ = choices[0] if single else choices
         self.initial_metric_ = metrics[0] if single else metrics
-        if self.strategy == "field":
-            gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
-            self.gain_over_isotropic_ = gains[0] if single else gains
+        gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
+        self.gain_over_isotropic_ = gains[0] if single else gains
 
     @cached_property
     def loo_residuals_(self) -> Array:
@@ -288,15 +311,22 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+    def predict(self, X: ArrayLike, return_std: bool = False, exact: bool = False) -> Any:
         """Predict labels of q points.
+
+        Where that does not raise the error at held-out points, which ``fit`` has found out, predictions are
+        blended from fits kept at training points, which is many times faster than a fit at every query.
 
         Parameters
         ----------
         X : array-like of shape (q, D)
         return_std : bool, default=False
             Whether to return the standard errors of the predictions too: how much they would vary with
-            other noise in the labels. How far labels lie from predictions: :meth:`predict_interval`.
+            other noise in the labels, and beyond the training rows how far f may have moved on the way.
+            How far labels lie from predictions: :meth:`predict_interval`.
+        exact : bool, default=False
+            Whether to make a fit at every query, as :meth:`localize`, :meth:`predict_interval` and
+            ``return_std`` always do.
 
         Returns
         -------
@@ -305,10 +335,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             :meth:`predict_interval` and :meth:`localize`.
         std : ndarray like y
             Only with ``return_std``.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            Once a call, if queries lie beyond the training rows: how many, and which is the farthest
+            (:attr:`LocalFits.remoteness` tells it for each). Lazy answers do not warn.
         """
+        requested = Requested(blended=not (exact or return_std), uncertainty=return_std)
         if is_lazy(X):
-            return self._lazy_answers(X, Requested(uncertainty=return_std)).predicted(return_std)
-        fits = self._fits(X, Requested(uncertainty=return_std))
+            return self._lazy_answers(X, requested).predicted(return_std)
+        fits = self._fits(X, requested)
         return (fits.value, fits.std) if return_std else fits.value
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:
@@ -331,7 +368,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_decisions")
         view = self._snapshot()
         levels, requested = check_coverage(coverage), Requested(uncertainty=True)
-        multipliers = [model.multipliers(levels) for model in view._models]
+        with view._own_threads():
+            multipliers = [model.multipliers(levels) for model in view._models]
         if is_lazy(X):
             return view._lazy_answers(X, requested).intervals(coverage, multipliers)
         return view._interval(view._fits(X, requested), coverage, multipliers)
@@ -346,6 +384,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     decisions,
                     np.stack([one.noise for one in group], axis=1),
                     group[0].variance_factor,
+                    np.stack([one.drift for one in group], axis=1),
                     factors,
                 )
                 for decisions, group, factors in zip(self._decisions, groups, multipliers, strict=True)
@@ -399,6 +438,15 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         squares: Array = np.sum([model.squared_slopes for model in self._models], axis=0)
         total = float(squares.sum())
         return squares / total if total > 0.0 else squares
+
+    def summary(self) -> str:
+        """Tell in plain words what was fitted, what was chosen and how well it did: text to print.
+
+        Rows, features, units, neighborhoods, the final fit, its error at held-out rows and the gain over
+        round neighborhoods, noise, rows that lie very far out, and what to read next.
+        """
+        check_is_fitted(self, "_decisions")
+        return summarize(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.
@@ -489,7 +537,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
         view = self._snapshot()
-        return view._presented(view._raw_fits(read_queries(view, X), requested))
+        parts = view._raw_fits(read_queries(view, X), requested)
+        if not requested.everything:  # where all is told, the status tells this too
+            remoteness = np.max([part.remoteness for part in parts], axis=0)
+            warning = ExtrapolationWarning.about(remoteness)
+            if warning is not None:
+                warnings.warn(warning, stacklevel=3)
+        return view._presented(parts)
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""
@@ -501,7 +555,19 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]:
         """Fits of each model at checked queries."""
         threads = count_threads(self.n_jobs)
-        return [model.with_threads(threads).fits(X, requested, self.verbose) for model in self._models]
+        bar = ProgressBar("predict", self.verbose, self.callback)
+        with self._own_threads(), bar as progress:
+            stretches = progress.parts(len(self._models))
+            return [
+                model.with_threads(threads).fits(X, requested, stretch)
+                for model, stretch in zip(self._models, stretches, strict=True)
+            ]
+
+    def _own_threads(self) -> AbstractContextManager[None]:
+        """Keep BLAS to the threads of this estimator too, while it works."""
+        known = self.n_jobs is None or isinstance(self.n_jobs, Integral)  # all else is refused elsewhere
+        n_jobs = self.n_jobs if known and self.n_jobs != 0 else None
+        return limited_blas(n_jobs, count_threads(n_jobs))
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         """Fits of all models, with names, as the user gets them."""

@@ -15,6 +15,41 @@ from localegop._engine.metric import participation_ratio, spectrum
 Array = NDArray[np.float64]
 
 
+class ExtrapolationWarning(UserWarning):
+    """Some queries lie beyond the training rows; predictions there should not be trusted.
+
+    Attributes
+    ----------
+    count, total : int
+        How many of how many queries.
+    row : int
+        The farthest of them, counted from 0.
+    remoteness : float
+        How far it is; see :class:`LocalFits`.
+    """
+
+    def __init__(self, count: int, total: int, row: int, remoteness: float) -> None:
+        super().__init__(count, total, row, remoteness)
+        self.count, self.total, self.row, self.remoteness = count, total, row, remoteness
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count} of {self.total} queries lie beyond the training rows, the farthest (row "
+            f"{self.row}, counted from 0) {self.remoteness:.3g} times as far as the data reach: values "
+            "there go on along the slope at the nearest rows and should not be trusted; "
+            "localize(X).remoteness is above 1 where this is so"
+        )
+
+    @classmethod
+    def about(cls, remoteness: Array) -> ExtrapolationWarning | None:
+        """Warning about queries of this remoteness (q,); None if none is beyond the data."""
+        beyond = int(np.count_nonzero(remoteness > 1.0))
+        if beyond == 0:
+            return None
+        worst = int(np.argmax(remoteness))
+        return cls(beyond, len(remoteness), worst, float(remoteness[worst]))
+
+
 class Status(IntEnum):
     """How a local fit came about."""
 
@@ -30,7 +65,7 @@ class Status(IntEnum):
             Status.OK: "fitted as asked",
             Status.FEW_NEIGHBORS: "fewer than two points within exclusion_radius: the nearest were used",
             Status.FLAT: "no slope found: the neighborhood stayed isotropic",
-            Status.EXTRAPOLATED: "beyond the data: the prediction is less certain than a single label",
+            Status.EXTRAPOLATED: "beyond the data, or less certain than a single label: do not trust it",
         }[self]
 
 
@@ -43,6 +78,10 @@ class Trace:
     effective_size: Array
     loo_error: Array
     value: Array
+
+    def __repr__(self) -> str:
+        steps, queries, features = self.metric.shape[:3]
+        return f"Trace(steps={steps}, queries={queries}, features={features})"
 
 
 @dataclass(frozen=True)
@@ -62,6 +101,10 @@ class Neighbors:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def __repr__(self) -> str:
+        heaviest = ", ".join(f"{i}: {w:.3g}" for i, w in zip(self.index[:3], self.weight[:3], strict=True))
+        return f"Neighbors(rows={len(self)}, heaviest={{{heaviest}{', ...' if len(self) > 3 else ''}}})"
 
 
 @dataclass(frozen=True)
@@ -88,14 +131,23 @@ class LocalFits:
     step : ndarray of shape (q,)
         Number of steps of the recursion before the final fit.
     loo_error : ndarray of shape (q,)
-        Mean squared leave-one-out error in the surroundings, averaged over outputs.
+        Mean squared leave-one-out error in the surroundings, averaged over outputs: in squared units of
+        the labels, while ``std`` and ``noise`` are in those of the labels. Compare its root with them.
     noise : ndarray of shape (q,) or (q, K)
         Local standard deviation of the noise, and of whatever the fits cannot follow.
     variance_factor : ndarray of shape (q,)
         Sum of squared smoother coefficients: variance of the prediction per unit of noise variance.
+    remoteness : ndarray of shape (q,)
+        Distance to the nearest training rows, as a multiple of the largest that is usual among training
+        rows: above 1 a query lies beyond the data. The fit is then made nearer to the data, which gradient,
+        metric and the rest describe, and its value carried on to the query along the gradient.
+    drift : ndarray of shape (q,) or (q, K)
+        How far f may have moved between there and the query: its root mean square slope nearby times the
+        distance. Zero within the data; a part of ``std`` and of intervals.
     status : ndarray of shape (q,) of Status codes
-    feature_scale : ndarray of shape (D,)
-        Standard deviations of the training features.
+    feature_scale : ndarray of shape (q, D)
+        Change of each feature at the query that counts as one standard deviation: that of the training
+        feature; with ``initial_metric="power"``, what is one after the transform there.
     feature_names, output_names : tuple of str
     trace : Trace or None
     """
@@ -110,6 +162,8 @@ class LocalFits:
     loo_error: Array
     noise: Array
     variance_factor: Array
+    remoteness: Array
+    drift: Array
     status: NDArray[np.int64]
     feature_scale: Array
     feature_names: tuple[str, ...]
@@ -121,12 +175,22 @@ class LocalFits:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __repr__(self) -> str:
+        kinds, counts = np.unique(self.status, return_counts=True)
+        statuses = ", ".join(f"{Status(k).name} {c}" for k, c in zip(kinds, counts, strict=True))
+        features, outputs = len(self.feature_names), ", ".join(self.output_names)
+        traced = "" if self.trace is None else f", {self.trace!r}"
+        return (
+            f"LocalFits(queries={len(self)}, features={features}, outputs={outputs}{traced})\n  {statuses}"
+        )
+
     @property
     def std(self) -> Array:
         """Standard error of the predictions, shaped as they are."""
         factor = self.variance_factor
         error: Array = self.noise * np.sqrt(factor if factor.ndim == self.noise.ndim else factor[:, None])
-        return error
+        beyond: Array = np.where(self.drift > 0.0, np.hypot(error, self.drift), error)
+        return beyond
 
     @property
     def covariance(self) -> Array:
@@ -150,7 +214,8 @@ class LocalFits:
 
         It is the participation ratio of the AGOP in units of the features' standard deviations.
         """
-        agop = self.agop * self.feature_scale * self.feature_scale[:, None]
+        scale = self.feature_scale
+        agop = self.agop * scale[..., None, :] * scale[..., None]
         ratio = np.full(agop.shape[:-2], np.nan)
         sloped = np.trace(agop, axis1=-2, axis2=-1) > 0.0
         ratio[sloped] = participation_ratio(agop[sloped])
@@ -198,6 +263,7 @@ class LocalFits:
             value=self.value[:, k],
             gradient=self.gradient[:, k],
             noise=self.noise[:, k],
+            drift=self.drift[:, k],
             output_names=self.output_names[k : k + 1],
             trace=trace,
         )
@@ -206,8 +272,8 @@ class LocalFits:
         """Return a pandas DataFrame with one row per query.
 
         Columns: value, std, noise, gradient_<feature> (each with _<output> before the feature where there
-        are several outputs), effective_size, step, loo_error, intrinsic_dimension, status and
-        importance_<feature>.
+        are several outputs), effective_size, step, loo_error, intrinsic_dimension, remoteness,
+        status and importance_<feature>.
         """
         try:
             import pandas as pd
@@ -232,6 +298,7 @@ class LocalFits:
             f"step{suffix}": self.step,
             f"loo_error{suffix}": self.loo_error,
             f"intrinsic_dimension{suffix}": self.intrinsic_dimension,
+            f"remoteness{suffix}": self.remoteness,
             f"status{suffix}": [Status(code).name.lower() for code in self.status],
             **{f"importance{suffix}_{name}": importance[:, j] for j, name in enumerate(self.feature_names)},
         }
@@ -240,8 +307,7 @@ class LocalFits:
 PER_QUERY = tuple(
     entry.name
     for entry in fields(LocalFits)
-    if entry.name not in ("feature_scale", "feature_names", "output_names", "trace")
-    and not entry.name.startswith("_")
+    if entry.name not in ("feature_names", "output_names", "trace") and not entry.name.startswith("_")
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparison import cells, datasets, runs
 from comparison.cells import collect_own_warnings, measure
-from comparison.datasets import DATASETS, GROUPS, INDEX, SCALE, TABLE, split
+from comparison.datasets import DATASETS, GROUPS, INDEX, SCALE, TABLE, held_out_quarter, split
 from tests.benchmarks.examples import cell
 
 from localegop.research.peers import METHODS
@@ -38,6 +38,23 @@ def test_every_set_is_drawn_as_its_entry_says(name):
     assert not np.array_equal(rows.X, other.X)
     noise = np.std(rows.y_test - rows.truth) / rows.variance**0.5
     assert noise == 0.0 if "noise" not in entry.label and entry.group != "full rank" else 0.05 < noise < 0.2
+
+
+def test_a_held_out_quarter_is_of_training_rows():
+    entry = DATASETS["helix_20_noise"]
+    whole = split(entry, max(entry.full.train), entry.full.test, 1)
+    parts = held_out_quarter("helix_20_noise", 100, 1)
+    np.testing.assert_array_equal(np.vstack([parts.X_test, parts.X]), whole.X[:100])
+    np.testing.assert_array_equal(np.concatenate([parts.y_test, parts.y]), whole.y[:100])
+    np.testing.assert_array_equal(np.concatenate([parts.truth, parts.clean]), whole.clean[:100])
+    assert len(parts.truth) == 25 and np.std(parts.y_test - parts.truth) > 0.0
+    assert len(held_out_quarter("diabetes", None, 0).y) == 353 - 353 // 4
+
+
+def test_the_usual_sets_can_be_read(monkeypatch):
+    monkeypatch.delenv("LOCALEGOP_DATA", raising=False)
+    usual = datasets.usual_sets()
+    assert "helix_5" in usual and not {"uci_yacht", *datasets.SKIPPED} & set(usual)
 
 
 def test_the_sets_that_the_bars_speak_of_are_there():

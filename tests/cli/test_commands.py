@@ -20,10 +20,13 @@ def test_quiet_says_nothing_and_json_nothing_else(run):
 def test_progress_is_shown_when_asked_for(run, monkeypatch):
     from localegop._progress import ProgressBar
 
-    asked = []
-    monkeypatch.setattr(
-        ProgressBar, "__exit__", lambda self, *_: asked.append((self.title, self.verbose)), raising=True
-    )
+    asked, leave = [], ProgressBar.__exit__
+
+    def note(self, *why):
+        asked.append((self.title, self.verbose))
+        return leave(self, *why)
+
+    monkeypatch.setattr(ProgressBar, "__exit__", note)
     for option, shown in (("", False), ("--progress", True), ("--no-progress", False)):
         asked.clear()
         assert run(f"explain one.model new.csv -o out.csv {option}")[0] == 0

@@ -99,3 +99,24 @@ def test_keep_does_not_hide_columns(run):
     assert "already has columns called 'prediction': rename them" in line
     assert run("explain one.model once.csv -o o.csv --keep")[0] == 0
     assert "already has columns called 'value', " in refusal(run("explain one.model o.csv -o p.csv --keep"))
+
+
+def test_rows_beyond_the_data_are_told_once_and_by_their_place_in_the_table(run):
+    new = pd.read_csv("new.csv")
+    new.loc[3, "a"] = np.nan
+    new.loc[[5, 7], "b"] = [1e3, 1e5]
+    new.to_csv("far.csv", index=False)
+    command = "predict one.model far.csv -o out.csv --std --interval 0.9 --drop-missing"
+    code, _, err = run(command)
+    told = [line for line in err.splitlines() if "beyond" in line]
+    assert code == 0 and len(told) == 1
+    assert told[0].startswith("localegop: warning: 2 rows of 39 beyond the training rows, farthest row 8 (")
+    facts = json.loads(run(f"{command} --json --quiet")[1])
+    assert facts["rows_beyond_the_data"] == 2 and facts["rows_left_empty"] == 1
+    std = pd.read_csv("out.csv")["std"]
+    assert std[7] > 10.0 * std[5] > 10.0 * std.drop([5, 7]).max()
+
+
+def test_other_warnings_are_still_shown(run):
+    _, _, err = run("predict one.model new.csv -o out.csv --interval 0.99999")
+    assert "asks for more than" in err

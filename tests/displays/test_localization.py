@@ -71,9 +71,9 @@ def test_two_features_by_name_or_number(fits, directions):
 
 def test_leading_directions_of_the_agop(fits):
     display = LocalizationDisplay.from_fits(fits, FRAME, HELIX_Y, index=2).plot(new_axes(), zoom=True)
-    scaled = fits.agop[2] * np.outer(fits.feature_scale, fits.feature_scale)
+    scaled = fits.agop[2] * np.outer(fits.feature_scale[2], fits.feature_scale[2])
     vectors = np.linalg.eigh(scaled)[1][:, :-3:-1]
-    offsets = (FRAME.to_numpy() - fits.query[2]) / fits.feature_scale @ vectors
+    offsets = (FRAME.to_numpy() - fits.query[2]) / fits.feature_scale[2] @ vectors
     assert np.allclose(np.abs(display.points), np.abs(offsets), atol=1e-9)
     assert display.query.tolist() == [0.0, 0.0]
     assert display.names[0].startswith("direction 1 (")
@@ -88,7 +88,7 @@ def test_directions_without_weight_are_long_but_finite(fits):
     thin = replace(fits, metric=metric)
     display = LocalizationDisplay.from_fits(thin, FRAME, HELIX_Y, directions=(0, 1)).plot(new_axes())
     assert display.covariance[0, 0] == pytest.approx(1e-8, rel=1e-6)
-    assert display.covariance[1, 1] > (100 * fits.feature_scale[1]) ** 2
+    assert display.covariance[1, 1] > (100 * fits.feature_scale[0, 1]) ** 2
     assert np.ptp(display.ax_.get_ylim()) < 2 * np.ptp(FRAME["east"])  # the data, not the ellipse
 
 

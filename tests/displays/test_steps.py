@@ -39,7 +39,7 @@ def test_spectrum_of_the_query_strategy_marks_one_of_the_steps(query_fits):
 
 def test_spectrum_in_feature_standard_deviations(field, fits):
     display = SpectrumDisplay.from_estimator(field, FRAME[QUERIES], index=2, unit="sd")
-    scaled = fits.metric[2] * np.outer(fits.feature_scale, fits.feature_scale)
+    scaled = fits.metric[2] * np.outer(fits.feature_scale[2], fits.feature_scale[2])
     assert np.allclose(display.final, variances(scaled))
     assert display.unit == "feature sd"
     with pytest.raises(ValueError, match="unit must be 'data' or 'sd', got 'm'"):

@@ -12,21 +12,12 @@ ROWS = np.arange(10.0).reshape(5, 2)
 LISTS = NeighborLists.of([np.arange(i + 1, dtype=np.int32) for i in range(5)])
 
 
-class PackedLists:
-    """Lists that can be had a slice at a time only, as those of a cluster."""
-
-    def __getitem__(self, rows):
-        assert isinstance(rows, slice)
-        return LISTS[rows]
-
-
 def lengths(lists):
     return np.diff(lists.start).tolist()
 
 
-@pytest.mark.parametrize("lists", [LISTS, PackedLists()], ids=["plain", "packed"])
-def test_a_slice_takes_rows_lists_and_left_out_points(lists):
-    centers = Centers(ROWS, lists, np.array([4, 3, 2, 1, 0]))
+def test_a_slice_takes_rows_lists_and_left_out_points():
+    centers = Centers(ROWS, LISTS, np.array([4, 3, 2, 1, 0]))
     part = centers[1:3]
     assert len(centers) == 5 and len(part) == 2
     assert part.rows.tolist() == ROWS[1:3].tolist()
@@ -35,9 +26,8 @@ def test_a_slice_takes_rows_lists_and_left_out_points(lists):
     assert lengths(centers[3:].lists) == [4, 5]
 
 
-@pytest.mark.parametrize("lists", [LISTS, PackedLists()], ids=["plain", "packed"])
-def test_centers_are_picked_in_any_order(lists):
-    found = Centers(ROWS, lists, np.array([4, 3, 2, 1, 0])).pick(np.array([3, 0, 3]))
+def test_centers_are_picked_in_any_order():
+    found = Centers(ROWS, LISTS, np.array([4, 3, 2, 1, 0])).pick(np.array([3, 0, 3]))
     assert found.rows.tolist() == ROWS[[3, 0, 3]].tolist()
     assert lengths(found.lists) == [4, 1, 4]
     assert found.left_out.tolist() == [1, 4, 1]

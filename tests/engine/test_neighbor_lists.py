@@ -65,15 +65,6 @@ def test_data_can_see_fewer_or_more_neighbors(limit, most, visible):
     assert everything.limit is None and everything.neighbor_lists(QUERIES) is None
 
 
-def test_restricted_lists_leave_out_and_renumber():
-    lists = NeighborLists(np.array([0, 3, 5]), np.array([0, 2, 4, 1, 4], dtype=np.int32))
-    fewer = lists.restrict(np.array([0, 1]), np.array([0, 3, 4]), 5)
-    assert fewer.start.tolist() == [0, 2, 3]
-    assert fewer.indices.tolist() == [0, 2, 2]
-    part = lists[1:2]
-    assert (part.start.tolist(), part.indices.tolist()) == ([0, 2], [1, 4])
-
-
 def test_lists_are_put_together_and_picked():
     lists = NeighborLists.of([np.array(each, dtype=np.int32) for each in ([3, 5], [], [1], [0, 2, 4])])
     assert single(lists) == [[3, 5], [], [1], [0, 2, 4]]
@@ -117,16 +108,6 @@ def test_a_radius_and_a_limit_hold_at_once_whatever_the_chunks(monkeypatch):
     parts = search(GRID, 4, 2.0).lists(np.tile(GRID, (3, 1)), 2)
     assert np.array_equal(whole.indices, parts.indices) and np.array_equal(whole.start, parts.start)
     assert np.diff(whole.start).max() == 4
-
-
-def test_short_lists_get_the_nearest_few():
-    lists = NeighborLists.of([np.array(each, dtype=np.int32) for each in ([3, 5], [7], [])])
-    centers = X[[3, 40, 20]]
-    filled = search(X).fill_short(centers, lists, 1)
-    assert single(filled) == [[3, 5], *(nearest_by_sorting(X, center, 5) for center in centers[1:])]
-    enough = lists[:1]
-    assert search(X).fill_short(centers[:1], enough, 1) is enough
-    assert search(X).fill_short(centers, None, 1) is None
 
 
 def test_centers_with_nobody_near_are_isolated():

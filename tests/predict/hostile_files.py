@@ -179,7 +179,7 @@ def change_keys(chance: random.Random, parts: Parts) -> None:
             text[:-1] + f', "{first}": 1}}',
             text + " ",
             text.replace('"', "'"),
-            '{"format": 3}',
+            '{"format": 4}',
             "\xff\xfe",
         ]
         parts.text = chance.choice(texts).encode("latin-1", "replace")

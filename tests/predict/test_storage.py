@@ -16,12 +16,14 @@ from localegop.schedules import EffectiveSampleSize, PowerLaw
 
 X, Y = make_helix(260, 3, noise=0.1, random_state=0)
 TRAIN, TEST = slice(0, 200), slice(200, None)
+SKEWED = np.column_stack([np.exp(2.0 * X[:, 0]), X[:, 1:]])
 CASES = {
     "field": ({"n_iter": 2}, Y),
     "weights of ones own size": ({"schedule": EffectiveSampleSize(80.0, 20.0, 2), "n_iter": 2}, Y),
     "bandwidths": ({"schedule": PowerLaw(0.5), "n_iter": 3, "exclusion_radius": 5.0}, Y),
     "query": ({"strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "given metric": ({"initial_metric": np.diag([1.0, 2.0, 3.0]), "n_iter": 1, "kernel": "student"}, Y),
+    "curves": ({"initial_metric": "power", "n_iter": 1}, Y, SKEWED),
     "shared outputs": ({"n_iter": 1}, np.column_stack([Y, X[:, 0]])),
     "separate outputs": ({"n_iter": 1, "outputs": "separate"}, np.column_stack([Y, X[:, 0]])),
 }
@@ -36,14 +38,16 @@ def saved(tmp_path_factory):
 
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_the_same_bit_for_bit(name, tmp_path):
-    parameters, labels = CASES[name]
-    model = LocalEGOPRegressor(**parameters).fit(X[TRAIN], labels[TRAIN])
-    before = model.predict_interval(X[TEST], [0.5, 0.9]), model.localize(X[TEST], trace=True)
+    parameters, labels, rows = (*CASES[name], X)[:3]
+    model = LocalEGOPRegressor(**parameters).fit(rows[TRAIN], labels[TRAIN])
+    assert (model._decisions[0].units.curves is None) == (name != "curves")
+    before = model.predict_interval(rows[TEST], [0.5, 0.9]), model.localize(rows[TEST], trace=True)
     model.save(tmp_path / "model")
     loaded = LocalEGOPRegressor.load(tmp_path / "model")
-    assert np.array_equal(loaded.predict_interval(X[TEST], [0.5, 0.9]), before[0])
-    after = loaded.localize(X[TEST], trace=True)
-    for field in ("value", "gradient", "metric", "agop", "noise", "loo_error", "variance_factor", "status"):
+    assert np.array_equal(loaded.predict_interval(rows[TEST], [0.5, 0.9]), before[0])
+    after = loaded.localize(rows[TEST], trace=True)
+    fields = ("value", "gradient", "metric", "agop", "noise", "loo_error", "variance_factor", "status")
+    for field in (*fields, "feature_scale"):
         assert np.array_equal(getattr(after, field), getattr(before[1], field)), field
     first = after.output(0), before[1].output(0)
     assert first[0].neighbors(3).weight.tolist() == first[1].neighbors(3).weight.tolist()
@@ -154,7 +158,7 @@ HEADERS = [
     ),
     ("parameters.ridge", {"schedule": "PowerLaw"}, "must not be an object"),
     ("models.0.max_neighbors", 0, "model.max_neighbors is 0, but must be a whole number from 2"),
-    ("models.0.max_neighbors", 40_000, "does not fit to parameter max_neighbors=auto"),
+    ("models.0.max_neighbors", 40_000, "does not fit to parameter max_neighbors='auto'"),
     ("models.0.radius", 1.0, "model.radius is 1.0, which does not fit to the parameters"),
     ("models.0.covariance_cap", -1.0, "model.covariance_cap is -1.0"),
     ("models.0.cutoff", 0.0, "model.cutoff is 0.0"),
@@ -249,6 +253,31 @@ def test_what_arrays_may_not_hold(saved, tmp_path, name, change, message):
     assert re.search(message, refusal(tmp_path / "model"))
 
 
+CURVES = [
+    ("spread", lambda array: None, "array 'curve_middle' is unknown"),
+    ("skew", lambda array: None, "array 'curve_skew' is missing"),
+    ("spread", with_entry(-1.0), "'curve_spread' has an entry -1.0"),
+    ("spread", with_entry(1e-200), "'curve_spread' has entries below 1e-100 that are not 0"),
+    ("skew", with_entry(50.0), "'curve_skew' has an entry 50.0, but all must be from -4 to 4"),
+    ("middle", with_entry(np.nan), "'curve_middle' has entries that are not finite"),
+    ("drawn_in", lambda array: np.ones(2), r"'curve_drawn_in' has shape \(2,\)"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), CURVES)
+def test_what_curves_may_not_hold(tmp_path, name, change, message):
+    model = LocalEGOPRegressor(n_iter=0, degree=1, ridge=1e-4, initial_metric="power")
+    model.fit(SKEWED[TRAIN], Y[TRAIN]).save(tmp_path / "curves")
+
+    def change_array(header, arrays):
+        found = change(arrays.pop(f"0_curve_{name}"))
+        if found is not None:
+            arrays[f"0_curve_{name}"] = found
+
+    rewritten(tmp_path / "curves", tmp_path / "model", change_array)
+    assert re.search(message, refusal(tmp_path / "model"))
+
+
 def test_a_schedule_must_last_for_the_steps(tmp_path):
     model = LocalEGOPRegressor("query", schedule=PowerLaw(0.5), n_iter=2, n_subsamples=9, ridge=0.1)
     model.fit(X[TRAIN], Y[TRAIN]).save(tmp_path / "model")
@@ -276,7 +305,7 @@ def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
 
 def test_other_formats_are_named(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 3, but this version of localegop reads format 99"):
+    with pytest.raises(ValueError, match="has format 4, but this version of localegop reads format 99"):
         LocalEGOPRegressor.load(saved)
 
 

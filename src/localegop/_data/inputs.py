@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
@@ -27,6 +28,7 @@ from localegop._data.sums import check_range
 
 Array = NDArray[np.float64]
 
+FEW_ROWS = 4  # with fewer, a warning
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
 # Weights are squared, added up and divided by each other.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
@@ -137,6 +139,17 @@ def distinct_rows_to_fit(X: Array, y: Array, weight: Array) -> DistinctRows:
         )
     check_range(rows.features, rows.labels)
     return rows
+
+
+def warn_of_few_rows(count: int) -> None:
+    """Warn if there are so few distinct rows that no fit can be judged."""
+    if count < FEW_ROWS:
+        warnings.warn(
+            f"only {count} distinct rows to fit: nothing can be held out to choose by, and predictions, "
+            "errors and gradients mean little; give more rows if there are any",
+            UserWarning,
+            stacklevel=4,  # who called fit
+        )
 
 
 def name_outputs(y: Any, count: int, flat: bool) -> tuple[str, ...]:

@@ -36,6 +36,11 @@ class DistinctRows:
         """Number of features."""
         return int(self.X.shape[1])
 
+    def sample(self, most: int) -> tuple[Array, Array]:
+        """Features and weights of at most so many rows: every k-th."""
+        some = slice(None, None, spacing(len(self.X), most))
+        return self.X[some], self.sample_weight[some]
+
     @cached_property
     def features(self) -> Extent:
         """Extent of the features."""
@@ -45,6 +50,11 @@ class DistinctRows:
     def labels(self) -> Extent:
         """Extent of the labels."""
         return measure_extent(self.y, self.sample_weight)
+
+
+def spacing(n: int, most: int) -> int:
+    """Return the least k with which every k-th of n rows are at most so many."""
+    return max(1, -(-n // most))
 
 
 def merge_rows(X: Array, y: Array, weight: Array) -> DistinctRows:

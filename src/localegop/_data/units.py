@@ -1,7 +1,8 @@
 """Units: from the user's features and labels to those the recursion works in, and back.
 
-Features become z = (x - center) W, where W W' is the initial metric, so that the recursion always starts
-from the identity; labels are centered and divided by their standard deviation.
+Features become z = (c(x) - center) W, where c are the curves of skewed features, if there are any, and W W'
+is the initial metric, so that the recursion always starts from the identity; labels are centered and
+divided by their standard deviation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._data.curves import Curves
+
 Array = NDArray[np.float64]
 FARTHEST = 1e150  # features that the recursion may see: farther ones would overflow in products
 MOST_SPREAD = 1e75  # of features in its units: squares of squares are needed
@@ -19,7 +22,7 @@ ROUNDING = 1e-12  # residuals below this share of the labels' standard deviation
 
 @dataclass(frozen=True)
 class Units:
-    """Affine maps of features and labels.
+    """Maps of features and labels: affine ones, after the curves of single features.
 
     Parameters
     ----------
@@ -27,12 +30,15 @@ class Units:
     transform : ndarray of shape (D, r)
         W above; r < D if directions are left out.
     label_mean, label_scale : ndarray of shape (K,)
+    curves : Curves or None
+        None if all features are taken as they are.
     """
 
     center: Array
     transform: Array
     label_mean: Array
     label_scale: Array
+    curves: Curves | None = None
 
     @property
     def label_unit(self) -> float:
@@ -43,7 +49,17 @@ class Units:
         """Features in the units of the recursion, row by row the same for any number of rows."""
         largest = np.abs(self.transform).max(axis=1, initial=0.0)
         farthest = FARTHEST / np.maximum(largest, 1.0 / FARTHEST)
-        return rotate(np.clip(X - self.center, -farthest, farthest), self.transform)
+        curved = X if self.curves is None else self.curves(X)
+        return rotate(np.clip(curved - self.center, -farthest, farthest), self.transform)
+
+    def feature_scale(self, std: Array) -> Array:
+        """Return the standard deviations (D,) of features after their curves, from those before."""
+        return std if self.curves is None else np.where(self.curves.curved, 1.0, std)
+
+    def scale_at(self, feature_scale: Array, X: Array) -> Array:
+        """Return the changes (q, D) of features at queries X that are a standard deviation (D,) there."""
+        everywhere = np.repeat(feature_scale[None], len(X), axis=0)
+        return everywhere if self.curves is None else everywhere / self.curves.slopes(X)
 
     def check_spread(self, std: Array) -> None:
         """Refuse units in which features of these standard deviations (D,) are too large or too small."""
@@ -68,15 +84,22 @@ class Units:
         restored: Array = values * self.label_scale + self.label_mean
         return restored
 
-    def gradients(self, gradients: Array) -> Array:
-        """Gradients (..., K, D) in the user's units."""
+    def gradients(self, gradients: Array, X: Array) -> Array:
+        """Gradients (q, K, r) at queries X (q, D), in the user's units."""
         restored: Array = np.einsum("ab,...kb->...ka", self.transform, gradients)
-        return restored * self.label_scale[:, None]
+        restored = restored * self.label_scale[:, None]
+        return restored if self.curves is None else restored * self.curves.slopes(X)[:, None]
 
-    def metrics(self, metrics: Array) -> Array:
-        """Metrics, or outer products of gradients, (..., D, D) in the user's feature units."""
+    def metrics(self, metrics: Array, X: Array) -> Array:
+        """Metrics, or outer products of gradients, (q, r, r) at queries X (q, D), in the user's units.
+
+        With curves they hold near the query, where the curves are their tangents.
+        """
         restored: Array = np.einsum("ab,...bc,dc->...ad", self.transform, metrics, self.transform)
-        return restored
+        if self.curves is None:
+            return restored
+        slopes = self.curves.slopes(X)
+        return restored * slopes[:, :, None] * slopes[:, None]
 
 
 def rotate(rows: Array, axes: Array) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._engine.neighbor_lists import SliceableLists
+from localegop._engine.neighbor_lists import NeighborLists
 
 Array = NDArray[np.float64]
 
@@ -21,14 +21,14 @@ class Centers:
     ----------
     rows : ndarray of shape (q, D)
         In the units of the recursion.
-    lists : SliceableLists or None
+    lists : NeighborLists or None
         The training points that each may look at; None for all.
     left_out : ndarray of shape (q,) or None
         The training point that each leaves out, which is the center itself; None for none.
     """
 
     rows: Array
-    lists: SliceableLists | None = None
+    lists: NeighborLists | None = None
     left_out: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Centers:
         """Take some of the centers."""
         return Centers(
             self.rows[index],
-            None if self.lists is None else self.lists[: len(self)].pick(index),
+            None if self.lists is None else self.lists.pick(index),
             None if self.left_out is None else self.left_out[index],
         )
 
@@ -79,6 +79,13 @@ class Widths:
         return Widths(
             None if self.sizes is None else self.sizes[part],
             None if self.scales is None else self.scales[part],
+        )
+
+    def columns(self) -> tuple[Array | None, Array | None]:
+        """Give the first sizes (q,) and scales (q,), of which one is None."""
+        return (
+            None if self.sizes is None else np.ascontiguousarray(self.sizes[:, 0]),
+            None if self.scales is None else np.ascontiguousarray(self.scales[:, 0]),
         )
 
     def widen(self, factor: float, largest: float, smallest: float = 0.0) -> Widths:

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._core import KeptFits
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.local_data import KrigingBatch, LocalData
 
@@ -65,6 +66,9 @@ class FinalFit(Protocol):
     ) -> FitsAtCenters:
         """Fit in neighborhoods of these shapes and widths."""
 
+    def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
+        """Make the same fits and keep them, as functions of the query."""
+
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """Variance factor (q,) of a polynomial fit in the same neighborhoods, large away from the data."""
 
@@ -112,6 +116,17 @@ class Polynomial:
         )
         single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
         return FitsAtCenters(batch.scale[:, 0], batch.effective_size[:, 0], *single)
+
+    def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
+        """See :class:`FinalFit`."""
+        return data.keep_polynomials(
+            centers,
+            shapes,
+            widths,
+            degree=min(self.degree, 1),
+            n_quadratic_directions=self.n_quadratic_directions,
+            ridge=self.ridge,
+        )
 
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """See :class:`FinalFit`."""
@@ -165,6 +180,19 @@ class Kriging:
         batch = krige_all((self,), data, centers, shapes, widths, gradients=gradients, variances=variances)
         single = (found[:, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
         return FitsAtCenters(batch.scale, batch.effective_size, *single)
+
+    def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
+        """See :class:`FinalFit`."""
+        return data.keep_kriging(
+            centers,
+            shapes,
+            widths,
+            most=MAX_KRIGING_POINTS,
+            length=self.length,
+            ridge=self.ridge,
+            trend=self.trend,
+            rough=self.rough,
+        )
 
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """See :class:`FinalFit`. The variance of kriging itself may be large anywhere without noise."""

@@ -13,7 +13,7 @@ from localegop import _core
 from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
-from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch, SliceableLists
+from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
@@ -209,9 +209,9 @@ class LocalData:
         """Points that centers at these rows may look at; None if all."""
         return self._search.lists(rows, self.threads)
 
-    def fill_short_lists(self, rows: Array, lists: NeighborLists | None) -> NeighborLists | None:
-        """Give centers whose lists have fewer than two points their nearest few instead."""
-        return self._search.fill_short(rows, lists, self.threads)
+    def nearest(self, rows: Array, count: int) -> NDArray[np.int32]:
+        """Numbers (q, count) of the points nearest to rows (q, D), in rising order."""
+        return self._search.nearest(rows, count, self.threads)
 
     def isolated(self, rows: Array) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""
@@ -225,7 +225,7 @@ class LocalData:
         """Centers at some of these points, each without itself, with the points that they may look at."""
         return Centers(self.rows[points], self.neighbor_lists(self.rows[points]), points)
 
-    def all_own_centers(self, lists: SliceableLists | None) -> Centers:
+    def all_own_centers(self, lists: NeighborLists | None) -> Centers:
         """Centers at all of these points, each without itself, with the points that they may look at."""
         return Centers(self.rows, lists, np.arange(self.n))
 
@@ -324,6 +324,50 @@ class LocalData:
             )
         )
 
+    def keep_polynomials(
+        self,
+        centers: Centers,
+        metrics: Array,
+        widths: Widths,
+        *,
+        degree: int,
+        n_quadratic_directions: int,
+        ridge: float,
+    ) -> _core.KeptFits:
+        """Make the fits of :meth:`localize` and keep them, one a center, as functions of the query."""
+        return _core.KeptFits.polynomials(
+            *self._around(centers, metrics),
+            *widths.columns(),
+            degree,
+            n_quadratic_directions,
+            float(ridge),
+            self.threads,
+        )
+
+    def keep_kriging(
+        self,
+        centers: Centers,
+        metrics: Array,
+        widths: Widths,
+        *,
+        most: int,
+        length: float,
+        ridge: float,
+        trend: bool,
+        rough: bool,
+    ) -> _core.KeptFits:
+        """Make the fits of :meth:`krige` and keep them, one a center, as functions of the query."""
+        return _core.KeptFits.kriging(
+            *self._around(centers, metrics),
+            *widths.columns(),
+            most,
+            float(length),
+            float(ridge),
+            bool(trend),
+            bool(rough),
+            self.threads,
+        )
+
     def match(self, centers: Centers, shapes: Array, widths: Widths) -> Array:
         """Scales at which neighborhoods of these shapes have the sizes asked for."""
         scales = np.empty(len(centers))
@@ -346,8 +390,7 @@ class LocalData:
         return SampledBatch(
             *_core.sampled_steps(
                 *self._around(centers, metrics),
-                None if widths.sizes is None else np.ascontiguousarray(widths.sizes[:, 0]),
-                None if widths.scales is None else np.ascontiguousarray(widths.scales[:, 0]),
+                *widths.columns(),
                 seeds,
                 step,
                 n_subsamples,
@@ -362,7 +405,7 @@ class LocalData:
         _core.Points, _core.KernelSpec, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None
     ]:
         """Return what every call of the core begins with."""
-        lists = None if centers.lists is None else centers.lists[: len(centers)]
+        lists = centers.lists
         return (
             self._points,
             self._kernel,

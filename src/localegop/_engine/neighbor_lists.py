@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,24 +45,6 @@ class NeighborLists:
     def pick(self, centers: NDArray[np.intp]) -> NeighborLists:
         """Take the lists of some centers."""
         return NeighborLists.of([self.indices[self.start[i] : self.start[i + 1]] for i in centers])
-
-    def restrict(self, centers: NDArray[np.intp], kept: NDArray[np.intp], n: int) -> NeighborLists:
-        """Take the lists of some centers, without points that are not kept; those are numbered anew."""
-        number = np.full(n, -1, dtype=np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
-        lists = []
-        for i in centers:
-            found = number[self.indices[self.start[i] : self.start[i + 1]]]
-            lists.append(found[found >= 0])
-        return NeighborLists.of(lists)
-
-
-class SliceableLists(Protocol):
-    """Lists for many centers, perhaps packed, of which some can be had at a time."""
-
-    def __getitem__(self, rows: slice) -> NeighborLists:
-        """Give the lists of these centers."""
-        ...
 
 
 class NeighborSearch:
@@ -122,16 +102,6 @@ class NeighborSearch:
 
         work_in_threads(search, _parts(len(centers)), threads)
         return found
-
-    def fill_short(self, centers: Array, lists: NeighborLists | None, threads: int) -> NeighborLists | None:
-        """Give centers whose lists have fewer than two points their nearest few instead."""
-        if lists is None:
-            return None
-        single = [lists.indices[a:b] for a, b in pairwise(lists.start)]
-        short = [i for i, found in enumerate(single) if len(found) < 2]
-        for i in short:
-            single[i] = self.nearest(centers[i : i + 1], self.fewest, threads)[0]
-        return NeighborLists.of(single) if short else lists
 
     def isolated(self, centers: Array, threads: int) -> NDArray[np.bool_]:
         """Whether fewer than two points lie within the radius of a center."""

@@ -162,9 +162,6 @@ class Stage:
         """Return the beginning, for so many centers."""
         return cls(0, isotropic_shapes(count, dimension))
 
-    def __sizeof__(self) -> int:
-        return self.shape.nbytes * (1 if self.previous_agop is None else 2)
-
 
 S = TypeVar("S", bound=Strategy)
 

@@ -18,7 +18,9 @@ Array = NDArray[np.float64]
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1e-1)
 START_SIZE = 200.0  # effective size of the first step: wide enough for gradients, narrow enough to be local
-NEAREST, FARTHEST = 1000, 32_768  # points that a center looks at with max_neighbors="auto"
+# Points that a center looks at with max_neighbors="auto": the nearest; for wide neighborhoods all, which
+# takes less time than to search for those that count, up to a crowd of so many.
+NEAREST, FARTHEST, CROWD = 1000, 32_768, 131_072
 STEPS_BY_SIZE, STEPS_BY_BANDWIDTH = 4, 150
 
 
@@ -42,7 +44,6 @@ class Settings:
     max_neighbors: int | str | None
     seed: int
     threads: int
-    verbose: int
 
     @property
     def by_size(self) -> bool:
@@ -66,15 +67,21 @@ class Settings:
         """How many of the nearest points a center looks at first; None for all."""
         return NEAREST if isinstance(self.max_neighbors, str) else self.max_neighbors
 
-    @property
-    def farthest(self) -> int | None:
-        """How many a center may look at where wide neighborhoods are better; None for all."""
-        return FARTHEST if isinstance(self.max_neighbors, str) else self.max_neighbors
+    def farthest(self, n: int) -> int | None:
+        """How many of n points a center may look at where wide neighborhoods are better; None for all."""
+        if not isinstance(self.max_neighbors, str):
+            return self.max_neighbors
+        return FARTHEST if n > CROWD else None
 
     @property
     def metric_is_free(self) -> bool:
         """Whether the initial metric is to be found."""
         return isinstance(self.initial_metric, str) and self.initial_metric == "auto"
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether parameters are lengths, whose units are those of the features."""
+        return self.exclusion_radius is not None or self.covariance_cap is not None or not self.by_size
 
     @property
     def may_krige(self) -> bool:
@@ -111,6 +118,8 @@ class Settings:
 
 def unit_length(units: Units) -> float:
     """Length of the user's unit in the recursion's, where all features share one; else 1."""
+    if units.curves is not None:
+        return 1.0
     diagonal = np.diagonal(units.transform)
     same = np.array_equal(units.transform, np.eye(len(diagonal)) * diagonal[0])
     return 1.0 / float(diagonal[0]) if same and diagonal[0] > 0.0 else 1.0

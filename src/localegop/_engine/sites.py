@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.local_data import LocalData, TrainingData
+from localegop._engine.neighbor_lists import NeighborLists
 
 Array = NDArray[np.float64]
 
@@ -61,36 +62,67 @@ class Site(Protocol):
         """Do some work around all centers."""
 
 
+KEPT_BYTES = 100e6  # lists of neighbors are kept between two pieces of work if they take no more
+
+
 @dataclass(frozen=True)
 class LocalSite:
-    """A site in this process; see :class:`Site`."""
+    """A site in this process; see :class:`Site`.
+
+    ``left_out`` are the training points that the centers are, if any; ``lists`` the points that they may
+    look at, None if these are all, or too many to be kept.
+    """
 
     data: LocalData
-    centers: Centers
+    rows: Array
     labels: Array
     sample_weight: Array
+    left_out: NDArray[np.int64] | None = None
+    lists: NeighborLists | None = None
+
+    @classmethod
+    def at(
+        cls,
+        data: LocalData,
+        rows: Array,
+        labels: Array,
+        sample_weight: Array,
+        left_out: NDArray[np.int64] | None = None,
+    ) -> LocalSite:
+        """Return the site at some rows, with their neighbors."""
+        keep = 4.0 * data.max_visible * len(rows) <= KEPT_BYTES
+        lists = data.neighbor_lists(rows) if keep else None
+        return cls(data, rows, labels, sample_weight, left_out, lists)
 
     @classmethod
     def own(cls, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
         """Return the site at some of the training points, each of which leaves itself out."""
-        return cls(data, data.own_centers(points), data.labels[points], data.sample_weight[points])
-
-    @property
-    def rows(self) -> Array:
-        """See :class:`Site`."""
-        return self.centers.rows
+        return cls.at(data, data.rows[points], data.labels[points], data.sample_weight[points], points)
 
     def __len__(self) -> int:
-        return len(self.centers)
+        return len(self.rows)
 
     def pick(self, some: NDArray[np.intp]) -> LocalSite:
         """See :class:`Site`."""
-        return LocalSite(self.data, self.centers.pick(some), self.labels[some], self.sample_weight[some])
+        return LocalSite(
+            self.data,
+            self.rows[some],
+            self.labels[some],
+            self.sample_weight[some],
+            None if self.left_out is None else self.left_out[some],
+            None if self.lists is None else self.lists.pick(some),
+        )
 
     def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
         """See :class:`Site`."""
         parts = [
-            work(self.data, self.centers[rows], shapes[rows], widths[rows])
+            work(self.data, self._centers(rows), shapes[rows], widths[rows])
             for rows in chunks(len(self), work.bytes_each(self.data))
         ]
         return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+
+    def _centers(self, part: slice) -> Centers:
+        """Return some centers with the points that they may look at."""
+        rows = self.rows[part]
+        lists = self.data.neighbor_lists(rows) if self.lists is None else self.lists[part]
+        return Centers(rows, lists, None if self.left_out is None else self.left_out[part])

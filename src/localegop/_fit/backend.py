@@ -23,6 +23,7 @@ from localegop._engine.sites import Site
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.uncertainty import Calibration
 
+Array = NDArray[np.float64]
 D = TypeVar("D", bound=TrainingData)  # training data in some units
 M_co = TypeVar("M_co", covariant=True)  # a fitted model
 
@@ -33,6 +34,9 @@ class Rows(Protocol):
     @property
     def dimension(self) -> int:
         """Number of features."""
+
+    def sample(self, most: int) -> tuple[Array, Array]:
+        """Features (m, D) and weights (m,) of at most so many rows, in their order."""
 
     @property
     def features(self) -> Extent:

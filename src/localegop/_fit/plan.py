@@ -8,20 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.rows import DistinctRows
+from localegop._engine.centers import Widths
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
-from localegop._engine.gradient_field import learn_field
+from localegop._engine.gradient_field import learn_field, spread_points
 from localegop._engine.settings import Settings
+from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.initial_axes import axes_from, find_first_axes
 from localegop._fit.initial_units import find_initial_units
 from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
-from localegop._fit.trials import Search, Start, Trial, anchor_points
+from localegop._fit.trials import ENOUGH, Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
-from localegop._progress import Progress, ProgressBar
+from localegop._predict.support import Spacing, reach_from
+from localegop._progress import SILENT, Progress
 from localegop._selection.final import Final
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.holdout import is_wide
@@ -36,21 +39,20 @@ DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, a
 FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: a tenth of the points, within these bounds
 
 
-def fit_model(rows: DistinctRows, settings: Settings) -> Model:
+def fit_model(rows: DistinctRows, settings: Settings, progress: Progress = SILENT) -> Model:
     """Fit a model to distinct rows in this process, by either strategy."""
     backend = ProcessBackend(rows)
-    return (
-        fit_field(backend, settings) if settings.strategy == "field" else prepare_queries(backend, settings)
-    )
+    if settings.strategy == "query":
+        return prepare_queries(backend, settings)
+    return fit_field(backend, settings, progress)
 
 
-def fit_field(backend: Backend[D, M_co], settings: Settings) -> M_co:
+def fit_field(backend: Backend[D, M_co], settings: Settings, progress: Progress = SILENT) -> M_co:
     """Fit by the field strategy: the best of several trials, learned from all points."""
-    with ProgressBar("fit", settings.verbose) as progress:
-        finding, trying, learning = progress.stages(("units", 1.0), ("trials", 6.0), ("learning", 1.0))
-        start = _start(backend, settings)
-        finding.advance()
-        return _learn(backend, _find_best(backend, start, trying), learning)
+    finding, trying, learning = progress.stages(("units", 1.0), ("trials", 6.0), ("learning", 1.0))
+    start = _start(backend, settings)
+    finding.advance()
+    return _learn(backend, _find_best(backend, start, trying), learning)
 
 
 def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
@@ -59,7 +61,7 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
     choice = grid_for(settings, data).default()
     if settings.final == "kriging":
         choice = default_kriging(choice.step, data.largest_size)
-    scale = backend.rows.features.std
+    scale = units.feature_scale(backend.rows.features.std)
     return Start(Decisions(settings, units, settings.update(units), choice, name, scale), data)
 
 
@@ -83,7 +85,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     progress.advance()
     best, choice = _settle(trials)
     baseline.keep(1)
-    baseline.run_to(search.enough)
+    baseline.run_to(ENOUGH)
     decisions = replace(best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]))
     return replace(best.start, decisions=decisions)
 
@@ -96,9 +98,8 @@ def _axes_of(search: Search[D, M_co], axes: Array, first: Trial[D, M_co]) -> Arr
 
 def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
     """Finish the races of the trials that may be the best, and take the best choice of all."""
-    errors = [trial.race.means.min() for trial in trials]
-    best = trials[int(np.argmin(errors))]
-    left = [trial for trial in trials if trial is best or _may_be_better(trial.race, best.race)]
+    best, *others = sorted(trials, key=lambda trial: float(trial.race.means.min()))
+    left = [best, *(trial for trial in others[:1] if _may_be_better(trial.race, best.race))]
     for trial in left:
         trial.finish()
     final = Final([trial.race for trial in left])
@@ -138,10 +139,17 @@ def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_c
         decisions.choice.step,
         progress,
     )
+    decisions = replace(decisions, reach=_reach(site))
     if is_wide(decisions.choice, field):
-        data = data.seeing(decisions.settings.farthest)
+        data = data.seeing(decisions.settings.farthest(data.n))
         site = backend.own_site(data, points)
     return backend.model(data, decisions, field, *leave_one_out_fits(site, field, decisions.choice))
+
+
+def _reach(site: Site) -> float:
+    """How far queries may be from the data, from the spacing of the rows of a site."""
+    none = np.zeros((len(site), 0, 0))
+    return reach_from(site.run(Spacing(), none, Widths.of_scale(1.0, len(site)))[0])
 
 
 def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
@@ -153,6 +161,7 @@ def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
         ridge = settings.ridges[int(np.argmin(errors.min(axis=0)))]
     degree = 1 if settings.degree == "auto" else settings.degree
     choice = Choice(settings.n_steps, None, Polynomial(degree, int(degree == 2), ridge))
-    scale = backend.rows.features.std
-    decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
+    scale = units.feature_scale(backend.rows.features.std)
+    reach = _reach(backend.own_site(data, spread_points(data.n, FEW_ANCHORS)))
+    decisions = Decisions(settings, units, settings.update(units), choice, name, scale, reach=reach)
     return Model(decisions, data, backend.rows.position, backend.rows.part)

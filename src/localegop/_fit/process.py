@@ -12,6 +12,7 @@ from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._engine.sites import LocalSite, Site
+from localegop._fit.blend_choice import choose_blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model
 from localegop._predict.uncertainty import Calibration
@@ -41,8 +42,8 @@ class ProcessBackend:
     def hold_out(self, data: LocalData, held_out: NDArray[np.intp]) -> tuple[LocalData, LocalSite]:
         """See :class:`Backend`."""
         rest = data.without(held_out)
-        centers = rest.centers(data.rows[held_out])
-        return rest, LocalSite(rest, centers, data.labels[held_out], data.sample_weight[held_out])
+        site = LocalSite.at(rest, data.rows[held_out], data.labels[held_out], data.sample_weight[held_out])
+        return rest, site
 
     def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""
@@ -58,4 +59,5 @@ class ProcessBackend:
         calibration: Calibration,
     ) -> Model:
         """See :class:`Backend`."""
-        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration)
+        blend = choose_blending(data, field, decisions.choice)
+        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration, blend)

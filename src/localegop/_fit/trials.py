@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
-from localegop._engine.gradient_field import learn_field, spread_points
+from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.local_data import half_of
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
@@ -27,9 +27,10 @@ from localegop._selection.search_grid import SearchGrid, grid_for
 
 Array = NDArray[np.float64]
 
-FOLD_ANCHORS = 500
-ENOUGH = 1000  # held-out points of the last round, or a fifth of all where that is more
-MOST_COMPARED = 24  # choices of a trial whose variances are compared
+FOLD_ANCHORS = 300
+ENOUGH = 1000  # held-out points of the last round of a race
+WIDEST = 16_384.0  # effective size
+MOST_COMPARED = 12  # choices of a trial whose variances are compared
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,6 @@ class Search(Generic[D, M_co]):
         """Parameters of the fit."""
         return self.start.decisions.settings
 
-    @property
-    def enough(self) -> int:
-        """Number of held-out points to choose by."""
-        return max(ENOUGH, len(self.folds[0]))
-
 
 def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
     """Take the points to learn gradients at: some, or all where lengths are given in the data's units."""
@@ -80,7 +76,7 @@ class Trial(Generic[D, M_co]):
     @cached_property
     def largest_size(self) -> float:
         """Largest effective size that neighborhoods have without the points of a fold."""
-        return float(self.holdout.fold(0).field.largest_size)
+        return float(self.holdout.fold(0).start.largest_size)
 
     @cached_property
     def race(self) -> Race:
@@ -90,15 +86,17 @@ class Trial(Generic[D, M_co]):
         race.run_to(FIRST_LOOK)
         race.keep(max(len(race.choices) // 3, 1))
         race.run_to(SECOND_LOOK)
-        best = race.best
-        race.keep(12)
-        race.join(self._choices(self.grid.around(best)))
+        near = Race(self.holdout, self._choices(self.grid.around(race.best)))
+        near.run_to(FIRST_LOOK)
+        near.keep(12)
+        race.join(near.choices)
         race.keep(12)
         if settings.may_krige:
             processes = self._race_processes(sorted({0, race.best.step}))
             if settings.final == "kriging":
                 race.keep(0)
             race.join(processes)
+            race.keep(MOST_COMPARED)
         return race
 
     def _race_processes(self, steps: list[int]) -> list[Choice]:
@@ -121,8 +119,8 @@ class Trial(Generic[D, M_co]):
             best = self._widen(race.choices[min(polynomials, key=lambda k: race.expected()[k])])
             race.join(self._choices(self.grid.finer(best, self.widest)))
         race.keep(MOST_COMPARED)
-        race.run_to(self.search.enough)
-        race.keep(MOST_COMPARED // 2)
+        race.run_to(ENOUGH)
+        race.keep(MOST_COMPARED)
         race.look_closer()
 
     def _widen(self, best: Choice) -> Choice:
@@ -142,15 +140,17 @@ class Trial(Generic[D, M_co]):
     @property
     def widest(self) -> float:
         """Largest effective size that neighborhoods may have."""
-        farthest, n = self.search.settings.farthest, self.holdout.fold(0).field.n
-        return half_of(n if farthest is None else min(farthest, n))
+        n = self.holdout.fold(0).start.n
+        farthest = self.search.settings.farthest(self.start.data.n)
+        return min(half_of(n if farthest is None else min(farthest, n)), WIDEST)
 
     def agop(self) -> Array:
         """Averaged outer product (D, D) of the gradients of the best choice so far, over all data."""
         fold, choice = self.holdout.fold(0), self.race.best
         own = np.arange(len(fold.anchors))
-        shapes = fold.field.shapes_at(fold.anchors.rows, choice.step, own)
-        _, gradients, _ = final_fits(fold.anchors, fold.field, choice, shapes)
+        field = fold.field_for([choice])
+        shapes = field.shapes_at(fold.anchors.rows, choice.step, own)
+        _, gradients, _ = final_fits(fold.anchors, field, choice, shapes)
         return global_agop(np.eye(self.start.data.dimension), gradients, fold.anchors.sample_weight)
 
     def _choices(self, grid: SearchGrid) -> list[Choice]:
@@ -161,11 +161,15 @@ class Trial(Generic[D, M_co]):
         backend, settings, decisions = self.search.backend, self.search.settings, self.start.decisions
         rest, held_out = backend.hold_out(self.start.data, self.search.folds[k])
         site = backend.own_site(rest, anchor_points(settings, rest.n, FOLD_ANCHORS))
-        field = learn_field(
-            site, backend.as_data(site), decisions.update, settings.ridges, max(self.grid.steps), SILENT
-        )
+        anchors = backend.as_data(site)
+
+        def learn() -> GradientField:
+            steps = max(self.grid.steps)
+            return learn_field(site, anchors, decisions.update, settings.ridges, steps, SILENT)
 
         def see_farther() -> Site:
-            return backend.hold_out(self.start.data.seeing(settings.farthest), self.search.folds[k])[1]
+            farther = self.start.data.seeing(settings.farthest(self.start.data.n))
+            return backend.hold_out(farther, self.search.folds[k])[1]
 
-        return LearnedFold(field, held_out, site, see_farther)
+        start = GradientField(anchors, rest.n, rest.largest_size, decisions.update)
+        return LearnedFold(start, held_out, site, learn, see_farther)

@@ -28,9 +28,12 @@ class Decisions:
     initial_metric : str or ndarray of shape (D, D)
         A name, or the matrix of the axes that slopes gave.
     feature_scale : ndarray of shape (D,)
-        Standard deviations of the features.
+        Standard deviations of the features; of those with a curve, after it.
     isotropic_error : float
         Of isotropic fits at the points held out for the choice; NaN if nothing was chosen.
+    reach : float
+        Distance, in the units of the recursion, beyond which a query is too far from the data; see
+        :mod:`localegop._predict.support`.
     """
 
     settings: Settings
@@ -40,6 +43,7 @@ class Decisions:
     initial_metric: str | Array
     feature_scale: Array
     isotropic_error: float = np.nan
+    reach: float = np.inf
 
     def in_axes(self, axes: Array) -> Decisions:
         """Decisions for other axes (D, r)."""
@@ -57,7 +61,10 @@ class Decisions:
         return np.clip(self.units.features(X), -1e75, 1e75)
 
     def squared_slopes(self, gradients: Array, sample_weight: Array) -> Array:
-        """Mean square (D,) of gradients (m, K, r) of the recursion, per standard deviation of a feature."""
+        """Mean square (D,) of gradients (m, K, r) of the recursion, per standard deviation of a feature.
+
+        Features with a curve are taken after it: slopes before it would be those of its steepest parts.
+        """
         there = np.einsum("ab,nkb->nka", self.units.transform, gradients)
         weight = sample_weight / sample_weight.sum()
         slopes: Array = np.einsum("n,nka->a", weight, there**2) * self.feature_scale**2

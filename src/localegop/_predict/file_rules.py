@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.archive import require
+from localegop._data.curves import MOST_SKEWED
 from localegop._data.schema import (
     LARGEST,
     Entries,
@@ -74,7 +75,8 @@ CHOICE = Fields(
 MODEL: dict[str, Rule] = {
     "choice": CHOICE,
     "isotropic_error": SHARE,
-    "initial_metric": Optional(Text(("identity", "variance"))),
+    "reach": Optional(Number(1.0 / LARGEST)),
+    "initial_metric": Optional(Text(("identity", "variance", "power"))),
     "covariance_cap": Optional(POSITIVE),
     "max_neighbors": Optional(Number(2, MOST_ROWS, whole=True)),
     "radius": Optional(POSITIVE),
@@ -116,7 +118,7 @@ def check_model(
         Rows that the model was fitted to.
     """
     steps = Optional(Number(0, MOST_STEPS, whole=True))
-    Fields(MODEL | {"steps": steps}).check("model", header)
+    Fields(MODEL | {"steps": steps, "blend_near": Optional(POSITIVE)}).check("model", header)
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     rules = check_decisions(header, own, settings)
     found, n = header["steps"], side(own, "rows", 0)
@@ -124,16 +126,14 @@ def check_model(
     require((found is None) != field, f"model.steps is {found} with strategy={settings.strategy!r}")
     require(not field or header["choice"]["step"] <= found, "model.choice.step is more than model.steps")
     outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
-    anchors = side(own, "loo_noise", 0) if field else 0
-    require(anchors <= n, f"array 'loo_noise' has {anchors} rows, but there are {n} points")
-    rules |= row_rules(n, outputs, r, found, anchors) | {
+    rules |= row_rules(n, outputs, r) | {
         "position": Entries((n_given,), -1, n - 1, whole=True),
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
-    if field or "scores" in own:
-        m = side(own, "scores", 0)
-        rules["scores"] = Entries((m, outputs), 0.0, rising=True)
-        rules["weight_below"] = Entries((m, outputs), 1.0 / LARGEST, rising=True)
+    if field:
+        rules |= field_rules(own, n, outputs, r, found)
+    elif "scores" in own:
+        rules |= score_rules(side(own, "scores", 0), outputs)
     check_arrays(own, rules)
     check_products(own)
 
@@ -157,6 +157,18 @@ def check_decisions(
         "label_scale": Entries((outputs,), 1.0 / LARGEST),
         "feature_scale": Entries((features,), 0.0),
     }
+    if "curve_spread" in arrays:
+        rules |= {
+            "curve_middle": Entries((features,)),
+            "curve_spread": Entries((features,), 0.0, LARGE),
+            "curve_skew": Entries((features,), -MOST_SKEWED, MOST_SKEWED),
+            "curve_drawn_in": Entries((features,), 0.0, 1.0),
+        }
+        spread = arrays["curve_spread"]
+        require(
+            not bool(((spread > 0.0) & (spread < SMALL)).any()),
+            f"array 'curve_spread' has entries below {SMALL:g} that are not 0",
+        )
     if named is None:
         vector = "initial_metric" in arrays and arrays["initial_metric"].ndim == 1
         rules["initial_metric"] = Entries((features,) if vector else (features, features), -1e200, 1e200)
@@ -194,10 +206,10 @@ def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
     ):
         agree = (header[name] is None) == (given is None)
         require(agree, f"model.{name} is {header[name]}, which does not fit to the parameters")
-    limit, most = header["max_neighbors"], settings.farthest
+    limit, most = header["max_neighbors"], settings.farthest(MOST_ROWS)
     agree = limit is None or (most is not None and limit <= most)
-    parameter = f"parameter max_neighbors={settings.max_neighbors}"
-    require(agree, f"model.max_neighbors is {limit}, which does not fit to {parameter}")
+    asked = f"max_neighbors={settings.max_neighbors!r}"
+    require(agree, f"model.max_neighbors is {limit}, which does not fit to parameter {asked}")
 
 
 def _check_work(step: int, settings: Settings) -> None:
@@ -217,28 +229,37 @@ def _check_work(step: int, settings: Settings) -> None:
         POSITIVE.check(f"what the schedule gives at step {t}", float(widths(t)))
 
 
-def row_rules(
-    m: int, outputs: int, dimension: int, steps: int | None, anchors: int | None = None
-) -> dict[str, Entries]:
-    """Rules of what there is for each of m rows, and for each of the anchors among them, all if not given.
-
-    ``steps`` is None with the query strategy.
-    """
-    rules = {
+def row_rules(m: int, outputs: int, dimension: int) -> dict[str, Entries]:
+    """Rules of what there is for each of m rows."""
+    return {
         "rows": Entries((m, dimension), -FAR, FAR),
         "labels": Entries((m, outputs), -FAR, FAR),
         "sample_weight": Entries((m,), SMALL, LARGE),
     }
-    if steps is None:
-        return rules
-    a = m if anchors is None else anchors
+
+
+def field_rules(
+    arrays: Mapping[str, Array], n: int, outputs: int, dimension: int, steps: int
+) -> dict[str, Entries]:
+    """Rules of what the field strategy has learned: gradients, final fits and scores at a of n rows."""
+    a = side(arrays, "loo_noise", 0)
+    require(1 <= a <= n, f"array 'loo_noise' has {a} rows, but there are {n} to learn from")
     values, slopes = (a, outputs), (a, outputs, dimension)
-    rules |= {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
+    rules = {f"gradients_{t}": Entries(slopes, -FAR, FAR) for t in range(steps)}
     rules |= {f"errors_{t}": Entries((a, 1), 0.0) for t in range(steps)}
     return rules | {
         "loo_residuals": Entries(values, -FAR, FAR),
         "loo_noise": Entries(values, 0.0),
         "loo_gradients": Entries(slopes, -FAR, FAR),
+        **score_rules(a, outputs),
+    }
+
+
+def score_rules(m: int, outputs: int) -> dict[str, Entries]:
+    """Rules of the m scores that intervals are calibrated with."""
+    return {
+        "scores": Entries((m, outputs), 0.0, rising=True),
+        "weight_below": Entries((m, outputs), 1.0 / LARGEST, rising=True),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.blend import CANDIDATES
 from localegop._engine.centers import Centers
 from localegop._engine.chunks import chunks
 from localegop._engine.final_fits import FitsAtCenters
@@ -17,7 +18,9 @@ from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
+from localegop._predict.blending import Blending, fade
 from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
@@ -25,28 +28,37 @@ from localegop._predict.uncertainty import (
     expect_deviation,
     surroundings,
 )
-from localegop._progress import ProgressBar
+from localegop._progress import SILENT, Progress
 from localegop.results import LocalFits, Neighbors, Status, join_fits
 
 Array = NDArray[np.float64]
 
 
+NEAR_THE_EDGE = 0.8  # remoteness from which on fits of their own answer, more and more
+
+
 @dataclass(frozen=True)
 class Requested:
-    """What to find out about queries: values, and more."""
+    """What to find out about queries: values, and more; values alone may be blended."""
 
     uncertainty: bool = False
     everything: bool = False
     trace: bool = False
+    blended: bool = False
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Noise (q, K), leave-one-out error (q,) and AGOP (q, D, D) around q queries, in the user's units."""
+    """Noise (q, K) and leave-one-out error (q,) around q queries, in the user's units.
+
+    ``agop`` (q, r, r) and ``squared_slope`` (q, K), the mean square of the gradients, are in units of the
+    recursion.
+    """
 
     noise: Array
     loo_error: Array
     agop: Array
+    squared_slope: Array
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,8 @@ class Model:
         None with the query strategy, as the field.
     calibration : Calibration or None
         None where it has to be made when intervals are asked for.
+    blending : Blending or None
+        None where every query has a fit of its own.
     """
 
     decisions: Decisions
@@ -75,6 +89,7 @@ class Model:
     field: GradientField | None = None
     loo: LooDiagnostics | None = None
     calibration: Calibration | None = None
+    blending: Blending | None = None
 
     @property
     def loo_residuals(self) -> Array | None:
@@ -86,19 +101,22 @@ class Model:
 
     @cached_property
     def distinct_residuals(self) -> Array:
-        """Residuals (n, K) of all distinct rows, each without its own label; those of anchors are known."""
+        """Residuals (n, K) of all distinct rows, each without its own label; the anchors' are known."""
         assert self.loo is not None and self.field is not None
-        field, choice, n = self.field, self.decisions.choice, self.data.n
-        if field.anchors.n == n:
-            return self.loo.residuals
-        number = np.full(n, -1)
-        number[spread_points(n, field.anchors.n)] = np.arange(field.anchors.n)
-        residuals = np.empty((n, self.data.outputs))
-        residuals[number >= 0] = self.loo.residuals
-        for rows in chunks(n, 64 * self.data.max_visible):
-            points = np.arange(rows.start, rows.stop)[number[rows] < 0]
-            place = follow_field(field, self.data.own_centers(points), choice, keep=False)
-            residuals[points] = self.data.labels[points] - self._final_fit(place, variances=False).value
+        anchors = spread_points(self.data.n, self.field.anchors.n)
+        others = np.setdiff1d(np.arange(self.data.n), anchors)
+        residuals = np.empty((self.data.n, self.data.outputs))
+        residuals[anchors] = self.loo.residuals
+        residuals[others] = self.residuals_without(others)
+        return residuals
+
+    def residuals_without(self, points: NDArray[np.int64]) -> Array:
+        """Residuals (m, K) of rows that are no anchors, each without its own label."""
+        residuals = np.empty((len(points), self.data.outputs))
+        for part in chunks(len(points), 8 * self.data.dimension**2 + 64 * self.data.max_visible):
+            place = self._place(self.data.own_centers(points[part]))
+            fit = self._final_fit(place, variances=False)
+            residuals[part] = self.data.labels[points[part]] - fit.value
         return residuals
 
     @property
@@ -116,55 +134,122 @@ class Model:
             field = replace(field, anchors=field.anchors.with_threads(threads))
         return replace(self, data=data, field=field)
 
-    def fits(self, X: Array, requested: Requested, verbose: int = 0) -> LocalFits:
+    def fits(self, X: Array, requested: Requested, progress: Progress = SILENT) -> LocalFits:
         """Local fits at queries X (q, D)."""
+        if requested.blended and self.blending is not None:
+            return self._blended_fits(X, self.blending, progress)
         steps = requested.trace * 3 * (self.decisions.choice.step + 1)
         each = 8 * (4 + steps) * self.data.dimension**2 + 64 * self.data.max_visible
-        with ProgressBar("predict", verbose) as progress:
-            return join_fits(
-                [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
-            )
+        return join_fits(
+            [self._fits(X[rows], requested) for rows in progress.over(chunks(len(X), each), len(X))]
+        )
+
+    def _blended_fits(self, X: Array, blending: Blending, progress: Progress) -> LocalFits:
+        """Values that centers answer with, and where they cannot, those of local fits."""
+        values, remoteness = np.empty((len(X), self.data.outputs)), np.empty(len(X))
+        for rows in progress.over(chunks(len(X), 8 * (self.data.dimension + CANDIDATES)), len(X)):
+            values[rows], remoteness[rows] = self._blend(X[rows], blending)
+        return self._only_values(X, values, remoteness)
+
+    def _blend(self, X: Array, blending: Blending) -> tuple[Array, Array]:
+        """Values (q, K) at queries, blended between centers' and own fits, and their remoteness (q,)."""
+        assert self.field is not None
+        decisions = self.decisions
+        queries, support = self._look_at(X)
+        found, uncovered = blending.values(self.data, self.field, decisions.choice, queries)
+        share = np.maximum(uncovered, fade(support.remoteness, NEAR_THE_EDGE, 1.0))
+        values = decisions.units.values(found)
+        alone = np.flatnonzero(share > 0.0)
+        if len(alone):
+            exact, part = self.fits(X[alone], Requested()).value, share[alone, None]
+            blended = np.where(part < 1.0, values[alone], 0.0)
+            values[alone] = part * exact + (1.0 - part) * blended
+        return values, support.remoteness
+
+    def _only_values(self, X: Array, values: Array, remoteness: Array) -> LocalFits:
+        """Values (q, K) as fits of which little else is known."""
+        count = len(X)
+        nothing: Any = np.zeros((count, self.data.outputs, 0))
+        return LocalFits(
+            query=X,
+            value=values,
+            gradient=nothing,
+            metric=nothing,
+            agop=nothing,
+            effective_size=np.full(count, np.nan),
+            step=np.full(count, self.decisions.choice.step),
+            loo_error=nothing,
+            noise=nothing,
+            variance_factor=nothing,
+            drift=nothing,
+            remoteness=remoteness,
+            status=np.full(count, int(Status.OK), dtype=np.int64),
+            feature_scale=nothing,
+            feature_names=(),
+            output_names=(),
+        )
 
     def _fits(self, X: Array, requested: Requested) -> LocalFits:
         decisions, count = self.decisions, len(X)
         units, choice = decisions.units, decisions.choice
         full = requested.everything
-        place = self._place(self.data.centers(decisions.query_rows(X)), keep=requested.trace)
-        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full)
+        rows, support = self._look_at(X)
+        place = self._place(self._centers(rows, support), keep=requested.trace)
+        beyond = support.beyond
+        carried = self.field is not None and choice.degree > 0 and bool(beyond.any())
+        fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full or carried)
+        value = support.carry_on(fit.value, fit.gradient) if carried else fit.value
         nothing = np.zeros((count, self.data.outputs, 0))
         found: dict[str, Any] = {
             name: nothing
-            for name in ("gradient", "metric", "agop", "loo_error", "noise", "variance_factor")
+            for name in (
+                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor", "drift"),
+                "feature_scale",
+            )
         }
         status = np.full(count, int(Status.OK), dtype=np.int64)
         if requested.uncertainty or full:
-            around = self._surroundings(place, fit, agops=full)
+            around = self._surroundings(place, fit, agops=full, slopes=bool(beyond.any()))
             leverage = choice.final.leverage(self.data, place.centers, place.shape, fit)
             found |= {"noise": around.noise, "loo_error": around.loo_error}
             found["variance_factor"] = fit.variance_factor
+            found["drift"] = support.drift(around.squared_slope) * units.label_scale
             if around.agop.shape[1] > 0:
-                status[np.abs(around.agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+                agop = units.metrics(around.agop, X) * units.label_unit
+                status[np.abs(agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
             if full:
-                found["agop"] = around.agop
-                found["gradient"] = units.gradients(fit.gradient)
-                found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape)
+                found["agop"] = agop
+                found["feature_scale"] = units.scale_at(decisions.feature_scale, X)
+                found["gradient"] = units.gradients(fit.gradient, X)
+                found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape, X)
             status[leverage > 1.0] = Status.EXTRAPOLATED
-        status[self.data.isolated(place.centers.rows)] = Status.FEW_NEIGHBORS
+        status[beyond] = Status.EXTRAPOLATED
+        status[self.data.isolated(rows)] = Status.FEW_NEIGHBORS
         return LocalFits(
             query=X,
-            value=units.values(fit.value),
+            value=units.values(value),
+            remoteness=support.remoteness,
             effective_size=fit.effective_size,
             step=place.step,
             status=status,
-            feature_scale=decisions.feature_scale,
             feature_names=(),
             output_names=(),
-            trace=trace_steps(self.data, self.field, units, choice.ridge, place)
+            trace=trace_steps(self.data, self.field, units, choice.ridge, place, X)
             if requested.trace
             else None,
             _neighbors_at=self.neighbors_at,
             **found,
         )
+
+    def _look_at(self, X: Array) -> tuple[Array, Support]:
+        """Take queries into the units of the recursion, and see which of them lie beyond the data."""
+        rows = self.decisions.query_rows(X)
+        return rows, find_support(self.data, rows, self.decisions.reach)
+
+    def _centers(self, rows: Array, support: Support) -> Centers:
+        """Where to fit for queries; the query strategy is Algorithm 1 wherever they are."""
+        centers = self.data.centers(rows)
+        return centers if self.field is None else replace(centers, rows=support.rows)
 
     def _place(self, centers: Centers, *, keep: bool = False) -> Place:
         """Take centers through the recursion."""
@@ -188,14 +273,17 @@ class Model:
             self.data, place.centers, place.shape, place.widths, variances=variances, gradients=gradients
         )
 
-    def _surroundings(self, place: Place, fit: FitsAtCenters, *, agops: bool = False) -> Surroundings:
-        """Noise, error and slopes around centers, in the user's units."""
+    def _surroundings(
+        self, place: Place, fit: FitsAtCenters, *, agops: bool = False, slopes: bool = False
+    ) -> Surroundings:
+        """Noise, error and slopes around centers."""
         units, threads = self.decisions.units, self.data.threads
         if self.loo is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
-            agop = units.metrics(place.agop) * units.label_unit
-            return Surroundings(noise, place.loo_error * units.label_unit, agop)
+            slope = np.trace(place.agop, axis1=1, axis2=2)[:, None] * np.ones(self.data.outputs)
+            error = place.loo_error * units.label_unit
+            return Surroundings(noise, error, place.agop, np.maximum(slope, 0.0))
         assert self.field is not None
         near = surroundings(self.field, place.centers.rows, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
@@ -205,12 +293,14 @@ class Model:
         if agops:
             agop = np.empty_like(place.shape)
             near.outer_products(self.loo.gradients, agop, threads)
-            agop = units.metrics(agop) * units.label_unit
-        return Surroundings(noise, error, agop)
+        slope = np.zeros_like(noise)
+        if slopes:
+            slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
+        return Surroundings(noise, error, agop, slope)
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
-        place = self._place(self.data.centers(self.decisions.query_rows(query[None])))
+        place = self._place(self._centers(*self._look_at(query[None])))
         batch = self.data.localize(place.centers, place.shape, place.widths, keep=True)
         indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)
@@ -244,9 +334,10 @@ class Model:
 
 
 def interval_widths(
-    decisions: Decisions, noise: Array, variance_factor: Array, multipliers: Array
+    decisions: Decisions, noise: Array, variance_factor: Array, drift: Array, multipliers: Array
 ) -> Array:
-    """Half widths (q, K, k) of intervals, from noise (q, K) in the user's units."""
+    """Half widths (q, K, k) of intervals, from noise and drift (q, K) in the user's units."""
     scale = decisions.units.label_scale
     expected = expect_deviation(noise / scale, variance_factor) * scale
-    return expected[:, :, None] * multipliers.T
+    beyond = np.where(drift > 0.0, np.hypot(expected, drift), expected)
+    return beyond[:, :, None] * multipliers.T

@@ -23,7 +23,7 @@ from localegop.schedules import EffectiveSampleSize, Geometric, PowerLaw
 Array = NDArray[np.float64]
 
 SCHEDULES = {kind.__name__: kind for kind in (PowerLaw, Geometric, EffectiveSampleSize)}
-OF_THE_MACHINE = ("n_jobs", "verbose", "client")
+OF_THE_MACHINE = ("n_jobs", "verbose", "callback", "client")
 BOUNDED_PARAMETERS: dict[str, Rule] = {
     "n_iter": Optional(Number(0, MOST_STEPS, whole=True)),
     "n_subsamples": Number(1, MOST_SUBSAMPLES, whole=True),

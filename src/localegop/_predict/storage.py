@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.archive import FORMAT
+from localegop._data.archive import FORMAT, require
+from localegop._data.curves import Curves
 from localegop._data.units import Units
+from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
+from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.file_rules import check_file, check_model
 from localegop._predict.model import Model
@@ -31,6 +35,8 @@ from localegop.kernels import as_kernel
 
 Array = NDArray[np.float64]
 
+UNITS = tuple(entry.name for entry in fields(Units) if entry.name != "curves")
+CURVES = tuple(entry.name for entry in fields(Curves))
 FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging)}
 
 
@@ -40,27 +46,35 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
     data, field = model.data, model.field
     arrays |= {"rows": data.rows, "labels": data.labels, "sample_weight": data.sample_weight}
     arrays |= {"position": model.position, "part": model.part}
-    if field is not None:
-        for t, (gradients, errors) in enumerate(zip(field.gradients, field.loo_errors, strict=True)):
-            arrays |= {f"gradients_{t}": gradients, f"errors_{t}": errors}
-    if model.loo is not None:
-        arrays |= {f"loo_{entry.name}": getattr(model.loo, entry.name) for entry in fields(LooDiagnostics)}
+    if field is not None and model.loo is not None:
+        arrays |= pack_field(field, model.loo)
     calibration = model.calibration or vars(model).get("query_calibration")
     if calibration is not None:
-        arrays |= {"scores": calibration.scores, "weight_below": calibration.weight_below}
+        arrays |= asdict(calibration)
     header |= {
         "max_neighbors": data.limit,
         "radius": data.radius,
         "cutoff": data.cutoff,
         "steps": None if field is None else len(field.gradients),
+        "blend_near": None if model.blending is None else model.blending.near,
     }
     return header, {prefix + name: array for name, array in arrays.items()}
+
+
+def pack_field(field: GradientField, loo: LooDiagnostics) -> dict[str, Array]:
+    """Arrays of what was learned at the anchors, which are known by their number."""
+    arrays = {f"loo_{entry.name}": getattr(loo, entry.name) for entry in fields(LooDiagnostics)}
+    for t, (gradients, errors) in enumerate(zip(field.gradients, field.loo_errors, strict=True)):
+        arrays |= {f"gradients_{t}": gradients, f"errors_{t}": errors}
+    return arrays
 
 
 def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays of what a fit has decided."""
     units, choice, metric = decisions.units, decisions.choice, decisions.initial_metric
-    arrays: dict[str, Any] = {entry.name: getattr(units, entry.name) for entry in fields(Units)}
+    arrays: dict[str, Any] = {name: getattr(units, name) for name in UNITS}
+    if units.curves is not None:
+        arrays |= {f"curve_{name}": getattr(units.curves, name) for name in CURVES}
     arrays["feature_scale"] = decisions.feature_scale
     if not isinstance(metric, str):
         arrays["initial_metric"] = np.asarray(metric, dtype=float)
@@ -72,6 +86,7 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
             "final": {"kind": choice.final.kind, **asdict(choice.final)},
         },
         "isotropic_error": _or_none(decisions.isotropic_error),
+        "reach": decisions.reach if np.isfinite(decisions.reach) else None,
         "initial_metric": metric if isinstance(metric, str) else None,
         "covariance_cap": decisions.update.covariance_cap,
     }
@@ -124,34 +139,43 @@ def unpack_model(
     )
     model = Model(decisions, data, own["position"].astype(np.intp), own["part"])
     if header["steps"] is not None:
-        model = _with_field(model, header["steps"], own)
+        near = data.seeing(settings.nearest)  # with which gradients were learned
+        anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
+        update = decisions.update
+        field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
+        model = replace(model, field=field, loo=loo)
     if "scores" in own:
         model = replace(model, calibration=Calibration(own["scores"], own["weight_below"]))
+    if header["blend_near"] is not None:
+        able = model.field is not None and can_blend(data, decisions.choice)
+        require(able, "model.blend_near is given for a model that cannot blend")
+        model = replace(model, blending=Blending(header["blend_near"]))
     return model
 
 
-def _with_field(model: Model, steps: int, arrays: Mapping[str, Array]) -> Model:
-    """Add what the field strategy learned."""
+def unpack_field(
+    arrays: Mapping[str, Array],
+    steps: int,
+    anchors: LocalData,
+    n: int,
+    largest_size: float,
+    update: MetricUpdate,
+) -> tuple[GradientField, LooDiagnostics]:
+    """Build what was learned at the anchors, from what :func:`pack_field` gave."""
     gradients = tuple(arrays[f"gradients_{t}"] for t in range(steps))
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
-    data = _seen_when_learned(model)
-    anchors = data.subset(spread_points(data.n, len(loo.noise)))
-    field = GradientField(anchors, data.n, data.largest_size, model.decisions.update, gradients, errors)
-    return replace(model, field=field, loo=loo)
-
-
-def _seen_when_learned(model: Model) -> LocalData:
-    """Return the data as the gradients were learned from them: wide final fits look at more neighbors."""
-    nearest, data = model.decisions.settings.nearest, model.data
-    return data if nearest is None or data.max_visible <= nearest else data.seeing(nearest)
+    return GradientField(anchors, n, largest_size, update, gradients, errors), loo
 
 
 def unpack_decisions(
     header: Mapping[str, Any], arrays: Mapping[str, Array], settings: Settings
 ) -> Decisions:
     """Build what a fit has decided, from what was checked."""
-    units = Units(*(arrays[entry.name] for entry in fields(Units)))
+    curves = None
+    if "curve_spread" in arrays:
+        curves = Curves(*(arrays[f"curve_{name}"] for name in CURVES))
+    units = Units(**{name: arrays[name] for name in UNITS}, curves=curves)
     named = header["initial_metric"]
     return Decisions(
         settings,
@@ -161,6 +185,7 @@ def unpack_decisions(
         arrays["initial_metric"] if named is None else named,
         arrays["feature_scale"],
         _or_nan(header["isotropic_error"]),
+        np.inf if header["reach"] is None else header["reach"],
     )
 
 

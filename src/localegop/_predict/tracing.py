@@ -16,9 +16,9 @@ Array = NDArray[np.float64]
 
 
 def trace_steps(
-    data: LocalData, field: GradientField | None, units: Units, ridge: float, place: Place
+    data: LocalData, field: GradientField | None, units: Units, ridge: float, place: Place, X: Array
 ) -> Trace:
-    """Trace of a batch of centers; estimates are linear fits of the step's own width."""
+    """Trace of a batch of centers, the queries X; estimates are linear fits of the step's own width."""
     label_unit, centers = units.label_unit, place.centers
     if not place.steps:
         q, dimension = centers.rows.shape
@@ -35,7 +35,7 @@ def trace_steps(
             error = around.means(field.loo_errors[t], data.threads)[:, 0]
         errors.append(error * label_unit)
         values.append(units.values(batch.value[:, 0, 0, 0]))
-        metrics.append(units.metrics(batch.scale[:, :, None] * step.shape))
+        metrics.append(units.metrics(batch.scale[:, :, None] * step.shape, X))
         sizes.append(batch.effective_size[:, 0])
-    agops = [units.metrics(step.agop) * label_unit for step in place.steps]
+    agops = [units.metrics(step.agop, X) * label_unit for step in place.steps]
     return Trace(*(np.array(part) for part in (metrics, agops, sizes, errors, values)))

@@ -55,7 +55,9 @@ class Final:
         return errors, next(race.weight for race in self.races if race.choices)
 
     def _expected(self) -> Array:
-        return expected_errors(*self._errors(), np.concatenate([race.variances for race in self.races]))
+        variances = np.concatenate([race.variances for race in self.races])
+        is_process = np.concatenate([race.is_process for race in self.races])
+        return expected_errors(*self._errors(), variances, is_process)
 
     def _keep_finalists(self) -> None:
         best = set(np.argsort(self._expected(), kind="stable")[:FINALISTS].tolist())

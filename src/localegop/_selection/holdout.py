@@ -21,28 +21,49 @@ BLOCK = 512  # points whose shapes are kept at a time
 
 
 class LearnedFold:
-    """A field learned without some points, these points, and the anchors at which it was learned.
+    """A field learned without some points, these points, and the anchors at which it is learned.
 
-    ``see_farther`` gives the site of the points where they look at many more neighbors, for wide
-    neighborhoods.
+    Parameters
+    ----------
+    start : GradientField
+        The field before anything is learned, which is all that step 0 needs.
+    held_out, anchors : Site
+    learn : callable
+        Learns the field, once it is needed.
+    see_farther : callable
+        Gives the site of the points held out where they look at many more neighbors.
     """
 
     def __init__(
-        self, field: GradientField, held_out: Site, anchors: Site, see_farther: Callable[[], Site]
+        self,
+        start: GradientField,
+        held_out: Site,
+        anchors: Site,
+        learn: Callable[[], GradientField],
+        see_farther: Callable[[], Site],
     ) -> None:
-        self.field, self.held_out, self.anchors = field, held_out, anchors
-        self._see_farther = see_farther
+        self.start, self.held_out, self.anchors = start, held_out, anchors
+        self._learn, self._see_farther = learn, see_farther
+
+    @cached_property
+    def field(self) -> GradientField:
+        """The field, learned."""
+        return self._learn()
 
     @cached_property
     def seeing_farther(self) -> Site:
         """Site of the points held out, for wide neighborhoods."""
         return self._see_farther()
 
+    def field_for(self, choices: Sequence[Choice]) -> GradientField:
+        """Return what some choices need to know of the field."""
+        return self.field if any(choice.step > 0 for choice in choices) else self.start
+
     def sites(
         self, choices: Sequence[Choice], points: NDArray[np.intp]
     ) -> Iterator[tuple[Site, NDArray[np.intp]]]:
-        """Pick some of the points held out; with them, the choices that their neighbors suffice for."""
-        wide = np.array([is_wide(choice, self.field) for choice in choices], dtype=bool)
+        """Give some of the points held out, with the choices that their neighbors are enough for."""
+        wide = np.array([is_wide(choice, self.start) for choice in choices], dtype=bool)
         for far in (False, True):
             if (wide == far).any():
                 site = self.seeing_farther if far else self.held_out
@@ -102,7 +123,7 @@ class Holdout:
         for fold, points in self._parts(start, min(stop, self.count)):
             block = np.empty((len(points), len(choices)))
             for site, numbers in fold.sites(choices, points):
-                block[:, numbers] = measure(fold.field, site, [choices[k] for k in numbers])
+                block[:, numbers] = measure(fold.field_for(choices), site, [choices[k] for k in numbers])
             found.append(block)
             weight.append(fold.held_out.sample_weight[points])
         return np.concatenate(found), np.concatenate(weight)

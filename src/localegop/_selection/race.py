@@ -1,8 +1,10 @@
 """Races: choices meet at few held-out points first, and the better ones at more of them.
 
-Under noise held-out points hardly tell good choices apart, but something else is known about each: how much
-its predictions vary with the noise of the labels. So what counts is the error seen beyond that of the best,
-as far as it is more than chance, plus the part of the error that is variance.
+Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial:
+how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of
+the best, as far as it is more than chance, plus the part of the error that is variance. Kriging says itself,
+by its ridge, how much noise there is: it is taken to vary as the best polynomial does, and has to be better
+than that by more than chance, or by a clear share.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.final_fits import Kriging
 from localegop._selection.holdout import Holdout
 
 Array = NDArray[np.float64]
 
 FIRST_LOOK, SECOND_LOOK = 100, 300  # held-out points of the first rounds
+CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
+CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
 
@@ -57,7 +62,12 @@ class Race:
 
     def expected(self) -> Array:
         """Tell the expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
-        return expected_errors(self.errors, self.weight, self.variances)
+        return expected_errors(self.errors, self.weight, self.variances, self.is_process)
+
+    @property
+    def is_process(self) -> NDArray[np.bool_]:
+        """Which choices are kriging (choice,)."""
+        return np.array([isinstance(choice.final, Kriging) for choice in self.choices], dtype=bool)
 
     def join(self, choices: Sequence[Choice]) -> None:
         """Let more choices meet the points that the others have met."""
@@ -77,8 +87,10 @@ class Race:
             self.weight = np.concatenate([self.weight, weight])
 
     def keep(self, count: int) -> None:
-        """Let only the best go on."""
-        self.keep_only(np.sort(np.argsort(self.expected(), kind="stable")[:count]))
+        """Let only the best go on, and of these only such as are not clearly worse than the best."""
+        seen, doubt = differences(self.errors, self.weight)
+        best = np.argsort(self.expected(), kind="stable")[:count]
+        self.keep_only(np.sort(best[seen[best] <= CLEARLY * doubt[best]]))
 
     def keep_only(self, numbers: NDArray[np.intp]) -> None:
         """Let only the choices of these numbers go on."""
@@ -91,19 +103,25 @@ class Race:
         self.variances = self.holdout.variances(self.choices, MANY_VARIANCES)
 
 
-def expected_errors(errors: Array, sample_weight: Array, variances: Array) -> Array:
-    """Find expected errors (choice,) beyond the noise.
+def expected_errors(
+    errors: Array, sample_weight: Array, variances: Array, is_process: NDArray[np.bool_]
+) -> Array:
+    """Estimate the errors (choice,) beyond the noise, from errors (point, choice) and variance factors.
 
-    They come from errors (point, choice) and variance factors (choice,). A difference d from the smallest
-    error counts as d^2 / (d + s), with s its standard error: hardly at all where it may be chance, and in
-    full where it is certain.
+    A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all
+    where it may be chance, and in full where it is certain.
     """
     seen, doubt = differences(errors, sample_weight)
-    sure = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    found = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
+    if is_process.all():
+        return found
     means = sample_weight @ errors / sample_weight.sum()
-    noise = float(np.min(means / (1.0 + variances)))  # at most
-    found: Array = sure + noise * variances
-    return found
+    found += float(means.min()) * np.where(is_process, 0.0, variances)  # the noise is at most the error
+    best = int(np.argmin(np.where(is_process, np.inf, found)))
+    gain, doubt = differences(errors, sample_weight, best)
+    lacking = np.minimum(doubt + gain, means - CLEAR_GAIN * means[best])
+    handicap = means.min() * variances[best] + np.maximum(lacking, 0.0)
+    return np.where(is_process, found + handicap, found)
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from localegop.cli.columns import float_column
+from localegop.cli.columns import COUNTING, float_column
 from localegop.cli.console import Console, Line
 from localegop.cli.models import Queries, open_queries
 from localegop.cli.parsing import add_query_options, add_report_options, coverage, new_command
@@ -14,6 +17,8 @@ from localegop.cli.problems import counted, need, one_line
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from localegop import ExtrapolationWarning
 
 DESCRIPTION = """\
 Predict every row of a table. OUT has the column prediction and, if asked for, std (standard error of the
@@ -57,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
         name for target in queries.model.output_names_ for name in _names(queries, target, args.std, levels)
     )
     with console.timed("predict"):
-        columns = _columns(queries, args.std, levels)
+        columns, beyond = _columns(queries, args.std, levels, console)
     with console.timed("write"):
         queries.write(need("pandas").DataFrame(columns))
     quality = _quality(queries, columns, levels, console)
     lines = _lines(args, len(queries.X), quality)
-    console.report({**queries.facts(args), "quality": quality}, lines)
+    console.report({**queries.facts(args), "rows_beyond_the_data": beyond, "quality": quality}, lines)
     return 0
 
 
@@ -74,20 +79,46 @@ def _names(queries: Queries, target: str, std: bool, levels: list[float]) -> lis
     return [f"prediction{suffix}", *([f"std{suffix}"] if std else []), *bounds]
 
 
-def _columns(queries: Queries, std: bool, levels: list[float]) -> dict[str, NDArray[np.float64]]:
-    """Predictions, standard errors and bounds by name of column."""
+def _columns(
+    queries: Queries, std: bool, levels: list[float], console: Console
+) -> tuple[dict[str, NDArray[np.float64]], int]:
+    """Predictions, standard errors and bounds by name of column, and how many rows are beyond the data."""
     import numpy as np
 
     model, X = queries.model, queries.X
     targets = model.output_names_
-    parts = list(model.predict(X, return_std=True)) if std else [model.predict(X)]
-    if levels:
-        parts.append(model.predict_interval(X, levels))  # lower, upper, lower, upper, ...
+    with _told_once(queries, console) as beyond:
+        parts = list(model.predict(X, return_std=True)) if std else [model.predict(X, exact=bool(levels))]
+        if levels:
+            parts.append(model.predict_interval(X, levels))  # lower, upper, lower, upper, ...
     values = np.concatenate([np.reshape(part, (len(X), len(targets), -1)) for part in parts], axis=2)
     columns: dict[str, NDArray[np.float64]] = {}
     for k, target in enumerate(targets):
         columns |= dict(zip(_names(queries, target, std, levels), values[:, k].T, strict=True))
-    return columns
+    return columns, len(beyond) and beyond[0].count
+
+
+@contextmanager
+def _told_once(queries: Queries, console: Console) -> Iterator[list[ExtrapolationWarning]]:
+    """Say once, with the row of the table, what each call says of rows beyond the data; show all else."""
+    from localegop import ExtrapolationWarning
+
+    found: list[ExtrapolationWarning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield found
+    for each in caught:
+        if isinstance(each.message, ExtrapolationWarning):
+            found.append(each.message)
+        else:
+            warnings.showwarning(each.message, each.category, each.filename, each.lineno)
+    if found:
+        first = found[0]
+        row = int(queries.usable.nonzero()[0][first.row]) + 1
+        console.note(
+            f"warning: {counted(first.count, 'row')} of {first.total:,} beyond the training rows, farthest "
+            f"row {row} ({COUNTING}): do not trust predictions there; localegop explain tells which"
+        )
 
 
 def _quality(

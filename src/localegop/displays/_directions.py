@@ -65,7 +65,7 @@ def plane_of(fits: LocalFits, index: int, directions: Any) -> Plane:
 
 def _leading(fits: LocalFits, index: int) -> Plane:
     """Plane in feature standard deviations, with the query at the origin."""
-    scale = fits.feature_scale
+    scale = fits.feature_scale[index]
     values, vectors = spectrum(fits.agop[index] * np.outer(scale, scale))
     total = values.sum()
     if not total > 0.0:

@@ -143,7 +143,7 @@ class LocalizationDisplay:
             weights[known],
             plane.shown(fits.query[index]),
             labels[known],
-            covariance=plane.projected_covariance(fits.metric[index], fits.feature_scale),
+            covariance=plane.projected_covariance(fits.metric[index], fits.feature_scale[index]),
             names=plane.names,
             label_name=fits.output_names[0],
         )

@@ -107,7 +107,7 @@ class SpectrumDisplay:
             raise ValueError(f"unit must be 'data' or 'sd', got {unit!r}")
         fits = one_metric(fits, output)
         index, trace = check_index(index, fits), trace_of(fits)
-        scale = np.asarray(fits.feature_scale) if unit == "sd" else np.ones(fits.metric.shape[-1])
+        scale = fits.feature_scale[index] if unit == "sd" else np.ones(fits.metric.shape[-1])
         return cls(
             variances(trace.metric[:, index] * np.outer(scale, scale)),
             variances(fits.metric[index] * np.outer(scale, scale)),

@@ -20,8 +20,6 @@ from typing import Any, Self, TypeVar
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
-from localegop._progress import Progress
-
 T = TypeVar("T")
 
 POLL = 0.5  # seconds between checks of the cluster while waiting
@@ -67,24 +65,17 @@ class Cluster:
         """Start a task for each of several first arguments, with the same further arguments."""
         return [self.submit(function, one, *rest) for one in first]
 
-    def gather(
-        self,
-        futures: Sequence[Future[Any]],
-        progress: Progress | None = None,
-        amounts: Sequence[float] = (),
-        title: str = "",
-    ) -> list[Any]:
-        """Wait for small results; each one that arrives advances the progress by its own amount."""
+    def gather(self, futures: Sequence[Future[Any]]) -> list[Any]:
+        """Wait for small results."""
         bundle, finished = self.submit(_collect, list(futures)), threading.Event()
         bundle.add_done_callback(lambda _: finished.set())
-        waiting = dict(enumerate(futures)) if progress is not None else {}
         while True:
             if finished.wait(POLL):
                 if bundle.status == "cancelled":  # asking for the result might find the loop closed
                     raise self._connection_error()
                 try:
                     results: list[Any] = bundle.result(timeout=PATIENCE)
-                    break
+                    return results
                 except TimeoutError:  # lost with a worker in the meantime, and computed again
                     pass
                 except KilledWorker as error:
@@ -95,25 +86,6 @@ class Cluster:
                 except (CancelledError, CommClosedError) as error:
                     raise self._connection_error() from error
             self._check_alive()
-            self._report(waiting, progress, amounts, title, len(futures))
-        self._report(waiting, progress, amounts, title, len(futures), done=True)
-        return results
-
-    def _report(
-        self,
-        waiting: dict[int, Future[Any]],
-        progress: Progress | None,
-        amounts: Sequence[float],
-        title: str,
-        count: int,
-        done: bool = False,
-    ) -> None:
-        if progress is None:
-            return
-        for i in [i for i, future in waiting.items() if done or future.status == "finished"]:
-            del waiting[i]
-            progress.title = f"{title}, partition {count - len(waiting)} of {count}"
-            progress.advance(amounts[i])
 
     def _check_alive(self) -> None:
         """Raise an error if the scheduler or all workers are gone."""

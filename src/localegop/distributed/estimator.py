@@ -24,13 +24,14 @@ from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
 from localegop._predict.parameters import decode_parameters
 from localegop._predict.uncertainty import check_coverage
+from localegop._progress import ProgressBar
 from localegop.distributed import files, queries
-from localegop.distributed.backend import ClusterBackend, PartitionedModel
-from localegop.distributed.calibrating import lazy_multipliers
+from localegop.distributed.backend import ClusterBackend
 from localegop.distributed.cluster import Cluster, connect
-from localegop.distributed.gathering import gather_model, lazy_residuals, mean_squared_slopes
+from localegop.distributed.gathering import gather_model, lazy_residuals
 from localegop.distributed.inputs import align, is_lazy
-from localegop.distributed.predicting import QueryContext, lazy_fits
+from localegop.distributed.models import PartitionedModel
+from localegop.distributed.predicting import lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
 from localegop.regressor import LocalEGOPRegressor
@@ -41,8 +42,8 @@ EXTRA: dict[str, None] = {"n_partitions": None, "client": None}
 EXTRA_DOC = """
     n_partitions : int or None, default=None
         Number of regions in space that rows are divided into. None for one for each thread of the cluster,
-        or more, up to 1,000, if those would have more than 50,000 rows each. There are at most
-        n / max_neighbors of them. Results do not depend on it.
+        or more, up to 1,000, if those would have more than 50,000 rows each. None of them has fewer rows
+        than a center looks at first. Results do not depend on it.
     client : dask.distributed.Client, str or None, default=None
         Client, or address of a scheduler; None for the current client.
 """
@@ -90,12 +91,14 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         settings = replace(self._settings(), threads=self._task_threads)
         blocks, names = align(cluster, X, y, sample_weight, self.missing)
         threads = sum(cluster.client.nthreads().values())
-        count = partition_count(blocks.n, threads, self.max_neighbors, self.n_partitions)
-        outputs = range(blocks.outputs) if self.outputs == "separate" else [None]
-        self._partitioned = [
-            fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings)
-            for output in outputs
-        ]
+        count = partition_count(blocks.n, threads, settings.nearest, self.n_partitions)
+        outputs = list(range(blocks.outputs)) if self.outputs == "separate" else [None]
+        with ProgressBar("fit", self.verbose, self.callback) as progress:
+            stretches = progress.parts(len(outputs))
+            self._partitioned = [
+                fit_field(ClusterBackend(sort_rows(cluster, blocks, count, output)), settings, stretch)
+                for output, stretch in zip(outputs, stretches, strict=True)
+            ]
         self._decisions = [model.decisions for model in self._partitioned]
         self._n_outputs = blocks.outputs
         self.n_samples_, self.n_features_in_ = blocks.n, blocks.dimension
@@ -107,7 +110,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Threads of one task: a worker runs as many tasks at a time as it has threads."""
         return 1 if self.n_jobs is None else self._settings().threads
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, exact: bool = True) -> Any:
         """Predict labels of q points, lazily.
 
         Parameters
@@ -115,6 +118,8 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         X : dask array or dataframe, or array-like, of shape (q, D)
         return_std : bool, default=False
             Whether to return the standard errors of the predictions too.
+        exact : bool, default=True
+            Makes no difference: every query has a fit of its own.
 
         Returns
         -------
@@ -139,7 +144,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """
         check_is_fitted(self, "_decisions")
         levels = check_coverage(coverage)
-        factors = [lazy_multipliers(model.field.tables, levels) for model in self._partitioned]
+        factors = [model.calibration.multipliers(levels) for model in self._partitioned]
         return self._answers(X, Requested(uncertainty=True)).intervals(coverage, factors)
 
     def localize(self, X: Any, *, trace: bool = False) -> Any:
@@ -166,7 +171,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
     def global_importance(self) -> Array:
         """Share (D,) of each feature in the squared slope of f; see :class:`LocalEGOPRegressor`."""
         check_is_fitted(self, "_decisions")
-        squares: Array = np.sum([mean_squared_slopes(model) for model in self._partitioned], axis=0)
+        squares: Array = np.sum([model.squared_slopes for model in self._partitioned], axis=0)
         total = float(squares.sum())
         return squares / total if total > 0.0 else squares
 
@@ -181,7 +186,6 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             for model, decisions in zip(self._partitioned, local._decisions, strict=True)
         ]
         local._publish()
-        local._publish_residuals()
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -220,7 +224,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Return a plain estimator with everything except the data."""
         check_is_fitted(self, "_decisions")
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in EXTRA}
-        plain = LocalEGOPRegressor(**parameters)
+        plain = LocalEGOPRegressor(**parameters | {"callback": None})  # it is sent to workers
         plain._decisions = self._decisions
         plain._flat_output = self._flat_output
         for name in ("n_features_in_", "n_samples_", "output_names_", "feature_names_in_"):
@@ -232,10 +236,9 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         """Lazy local fits at blocks of queries."""
         plain = self._without_data()
         asked = queries.read_queries(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        parts = [(QueryContext.of(model), model.field) for model in self._partitioned]
         presenter, fits = delayed(plain), []
         for block in asked.blocks:
-            each = [lazy_fits(block, context, field, requested) for context, field in parts]
+            each = [lazy_fits(block, model, requested) for model in self._partitioned]
             fits.append(delayed(queries.present, pure=False)(presenter, each))
         return queries.Answers(asked, fits, plain)
 
@@ -249,8 +252,8 @@ def _docstring() -> str:
     summary = (
         "Local regression on a Dask cluster, for data that need not fit into one machine's memory.\n\n"
         "Same parameters, methods and results as :class:`localegop.LocalEGOPRegressor`. Rows are\n"
-        "partitioned in space, each partition learns the gradients at its rows, and the field stays on\n"
-        "the cluster, where predictions are made lazily.\n\nParameters\n----------\n"
+        "partitioned in space and stay on the cluster, where fits around the anchors of the field and\n"
+        "predictions are made, these lazily.\n\nParameters\n----------\n"
     )
     return f"{summary}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
 

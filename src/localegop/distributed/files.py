@@ -1,22 +1,28 @@
 """Distributed models as files: one for each partition, written and read by workers, and an index.
 
-All have the format of :mod:`localegop._data.archive`: arrays and JSON with a checksum, no pickle. All
-workers must be able to see the folder.
+Partitions have the rows, the index what was decided and learned. All have the format of
+:mod:`localegop._data.archive`: arrays and JSON with a checksum, no pickle. All workers must be able to see
+the folder.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distributed import Future
 from numpy.typing import NDArray
 
 from localegop._data import archive
 from localegop._data.archive import require
 from localegop._data.schema import Entries, Fields, Number, Rule, Sequence, check_names
+from localegop._engine.gradient_field import spread_points
+from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._predict.file_rules import (
     COUNT,
@@ -25,15 +31,19 @@ from localegop._predict.file_rules import (
     check_arrays,
     check_decisions,
     check_file,
+    check_products,
+    field_rules,
     row_rules,
 )
-from localegop._predict.storage import pack_decisions, storable, unpack_decisions
-from localegop.distributed.backend import LearnedField, PartitionedModel
+from localegop._predict.storage import pack_decisions, pack_field, storable, unpack_decisions, unpack_field
+from localegop._predict.uncertainty import Calibration
 from localegop.distributed.cluster import Cluster
-from localegop.distributed.partitions import PartitionedData, RowTransform
+from localegop.distributed.models import PartitionedModel
+from localegop.distributed.partitions import PartitionedData, RowTransform, local_data
+from localegop.distributed.sites import rows_of
 from localegop.distributed.sorting import PartitionedRows
 from localegop.distributed.splitting import Splits
-from localegop.distributed.tables import Table
+from localegop.distributed.tables import Table, merge_sorted
 
 Array = NDArray[np.float64]
 
@@ -59,12 +69,12 @@ def part_name(model: int, part: int) -> str:
 
 def write_model(folder: Path, k: int, model: PartitionedModel) -> tuple[dict[str, Any], dict[str, Array]]:
     """Let workers write the partitions of a model; return what the index has to say about it."""
-    data, field = model.data, model.field
+    data = model.data
     cluster, source = data.cluster, data.source
-    count = max(len(field.tables), len(source.inputs))
+    count = max(len(model.tables), len(source.inputs))
     jobs = []
     for part in range(count):
-        table = field.tables[part] if part < len(field.tables) else None
+        table = model.tables[part] if part < len(model.tables) else None
         inputs = source.inputs[part] if part < len(source.inputs) else None
         jobs.append(cluster.submit(_write_part, str(folder / part_name(k, part)), table, inputs, source.n))
     cluster.gather(jobs)
@@ -76,23 +86,26 @@ def write_model(folder: Path, k: int, model: PartitionedModel) -> tuple[dict[str
             )
     about, arrays = pack_decisions(model.decisions)
     about |= {name: data.options[name] for name in ("max_neighbors", "radius", "cutoff")}
-    splits: Splits = cluster.gather([field.splits])[0]
+    splits: Splits = cluster.gather([model.splits])[0]
     about["partitioned"] = {
-        "tables": len(field.tables),
+        "tables": len(model.tables),
         "inputs": len(source.inputs),
-        "boxes": field.boxes,
+        "boxes": model.boxes,
         "box_count": splits.count,
         "first": source.first,
         "n": source.n,
     }
     arrays |= {"axis": splits.axis, "threshold": splits.threshold, "children": splits.children}
+    arrays |= pack_field(model.field, model.loo) | asdict(model.calibration)
+    with storable():
+        _check_index(json.loads(json.dumps(about)), arrays, model.decisions.settings)
     return about, {f"{k}_{name}": array for name, array in arrays.items()}
 
 
-def _table_rules(m: int, n: int, outputs: int, dimension: int, steps: int) -> dict[str, Entries]:
+def _table_rules(m: int, n: int, outputs: int, dimension: int) -> dict[str, Entries]:
     """Rules of the columns in the table of a partition with m of n rows."""
     number = Entries((m,), 0, n - 1, whole=True, rising=True)
-    return row_rules(m, outputs, dimension, steps) | {"number": number, "score": Entries((m, outputs), 0.0)}
+    return row_rules(m, outputs, dimension) | {"number": number}
 
 
 def _input_rules(m: int, n: int, n_input: int) -> dict[str, Entries]:
@@ -107,9 +120,8 @@ def _input_rules(m: int, n: int, n_input: int) -> dict[str, Entries]:
 def _write_part(path: str, table: Table | None, inputs: Table | None, n: int) -> None:
     if table is not None:
         (m, dimension), outputs = table["rows"].shape, table["labels"].shape[1]
-        steps = sum(name.startswith("gradients_") for name in table)
         with storable():
-            check_arrays(table, _table_rules(m, n, outputs, dimension, steps))
+            check_arrays(table, _table_rules(m, n, outputs, dimension))
     arrays = {f"{ROW}_{name}": column for name, column in (table or {}).items()}
     arrays |= {f"{INPUT}_{name}": column for name, column in (inputs or {}).items()}
     archive.write(path, {"rows_in_all": n}, arrays)
@@ -129,19 +141,17 @@ def read_model(
     with archive.explained(folder / INDEX):
         _check_index(header, own, settings)
         decisions = unpack_decisions(header, own, settings)
-    about, units, steps = header["partitioned"], decisions.units, decisions.choice.step
+    about, units = header["partitioned"], decisions.units
     n, outputs, dimension = about["n"], len(units.label_scale), units.transform.shape[1]
-    axis, children = (own[name].astype(np.int64) for name in ("axis", "children"))
-    splits = Splits(axis, own["threshold"], children, about["box_count"])
     paths = [str(folder / part_name(k, part)) for part in range(max(about["tables"], about["inputs"]))]
-    tables = [
-        cluster.submit(_read_rows, path, n, outputs, dimension, steps) for path in paths[: about["tables"]]
-    ]
+    tables = [cluster.submit(_read_rows, path, n, outputs, dimension) for path in paths[: about["tables"]]]
     inputs = [cluster.submit(_read_inputs, path, n, n_input) for path in paths[: about["inputs"]]]
     rows, given = (cluster.gather(cluster.each(_length, each)) for each in (tables, inputs))
     with archive.explained(folder):
         complete = sum(rows) == n and sum(given) <= n_input
         require(complete, f"its partitions have {sum(rows)} rows, but should have {n}")
+    axis, children = (own[name].astype(np.int64) for name in ("axis", "children"))
+    splits = Splits(axis, own["threshold"], children, about["box_count"])
     source = PartitionedRows(
         cluster,
         [],
@@ -153,11 +163,25 @@ def read_model(
         outputs,
         splits.count,
     )
-    options = settings.data_options(units)
-    options |= {name: header[name] for name in ("max_neighbors", "radius", "cutoff")}
-    data = PartitionedData(source, RowTransform(units, None, np.zeros(0, dtype=np.int64)), options)
-    field = LearnedField(cluster.submit(_identity, splits), tables, about["boxes"], steps)
-    return PartitionedModel(decisions, data, field)
+    options = settings.data_options(units) | {name: header[name] for name in ("radius", "cutoff")}
+    near = PartitionedData(source, RowTransform(units), options)  # with which gradients were learned
+    anchors = _read_anchors(folder, tables, near, len(own["loo_noise"]))
+    field, loo = unpack_field(own, decisions.choice.step, anchors, n, near.largest_size, decisions.update)
+    data = replace(near.seeing(header["max_neighbors"]), origin=None)
+    calibration = Calibration(own["scores"], own["weight_below"])
+    there = cluster.submit(_identity, splits)
+    return PartitionedModel(decisions, data, there, tables, about["boxes"], field, loo, calibration)
+
+
+def _read_anchors(
+    folder: Path, tables: list[Future[Table]], data: PartitionedData, count: int
+) -> LocalData:
+    """Get the anchors, which are known by their number, from the partitions."""
+    points = spread_points(data.n, count)
+    found = merge_sorted(data.cluster.gather(data.cluster.each(rows_of, tables, points)))
+    with archive.explained(folder):
+        require(np.array_equal(found["number"], points), "its partitions have rows twice, and others not")
+    return local_data(found, count, data.options)
 
 
 def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Settings) -> None:
@@ -178,7 +202,10 @@ def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Set
         "threshold": Entries((nodes,)),
         "children": Entries((nodes, 2), -nodes - 1, nodes - 1, whole=True),
     }
+    outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
+    rules |= field_rules(arrays, about["n"], outputs, r, header["choice"]["step"])
     check_arrays(arrays, rules)
+    check_products(arrays)
     _check_tree(arrays["children"])
 
 
@@ -199,12 +226,12 @@ def _length(table: Table) -> int:
     return len(next(iter(table.values())))
 
 
-def _read_rows(path: str, n: int, outputs: int, dimension: int, steps: int) -> Table:
+def _read_rows(path: str, n: int, outputs: int, dimension: int) -> Table:
     """Read the rows of a partition."""
     table = _read_part(path, ROW, n)
     with archive.explained(path):
         m = len(table.get("number", ()))
-        check_arrays(table, _table_rules(m, n, outputs, dimension, steps))
+        check_arrays(table, _table_rules(m, n, outputs, dimension))
         require(m > 0 and bool((np.diff(table["number"]) > 0).all()), "rows out of order")
     return table
 

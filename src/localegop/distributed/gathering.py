@@ -1,4 +1,4 @@
-"""From the cluster back into one process: whole models, residuals of the input rows, mean slopes."""
+"""From the cluster back into one process: whole models, and residuals of the input rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from localegop._predict.decisions import Decisions
+from localegop._engine.gradient_field import spread_points
+from localegop._fit.blend_choice import choose_blending
 from localegop._predict.model import Model
-from localegop._predict.uncertainty import Calibration
-from localegop.distributed.backend import PartitionedModel
-from localegop.distributed.predicting import QueryContext, attach_rows
+from localegop.distributed.models import PartitionedModel, QueryContext
+from localegop.distributed.predicting import attach_rows, lazy_halos, with_halo
 from localegop.distributed.tables import Table, merge_sorted
 
 Array = NDArray[np.float64]
@@ -25,49 +25,62 @@ RESIDUAL_BLOCK = 100_000  # input rows in a block of residuals
 def gather_model(model: PartitionedModel) -> Model:
     """Model with all its data in this process."""
     cluster, source = model.data.cluster, model.data.source
-    tables: list[Table] = [cluster.gather([table])[0] for table in model.field.tables]
-    together = merge_sorted(tables)
+    tables: list[Table] = [cluster.gather([table])[0] for table in model.tables]
     position = np.full(source.n_input, -1, dtype=np.intp)
     part = np.zeros(source.n_input)
     for first, inputs in zip(source.first, source.inputs, strict=True):
         table: Table = cluster.gather([inputs])[0]
         position[table["input_row"]] = first + table["position"]
         part[table["input_row"]] = table["weight_fraction"]
-    return replace(
-        attach_rows(QueryContext.of(model), together),
-        position=position,
-        part=part,
-        calibration=Calibration.from_scores(together["score"], together["sample_weight"]),
-    )
-
-
-def mean_squared_slopes(model: PartitionedModel) -> Array:
-    """Mean squares (D,) of the gradients at all rows, per standard deviation of a feature."""
-    cluster = model.data.cluster
-    parts = cluster.gather(cluster.each(_slope_sums, model.field.tables, model.decisions))
-    mean: Array = np.sum([part[0] for part in parts], axis=0) / sum(part[1] for part in parts)
-    return mean
-
-
-def _slope_sums(table: Table, decisions: Decisions) -> tuple[Array, float]:
-    weight = table["sample_weight"]
-    slopes = decisions.squared_slopes(table["loo_gradients"], weight)
-    return slopes * weight.sum(), float(weight.sum())
+    found = attach_rows(model.context, merge_sorted(tables))
+    assert found.field is not None
+    blending = choose_blending(found.data, found.field, model.context.decisions.choice)
+    return replace(found, position=position, part=part, calibration=model.calibration, blending=blending)
 
 
 def lazy_residuals(models: list[PartitionedModel], flat: bool) -> da.Array:
     """Leave-one-out residuals of the input rows; NaN at rows that were left out."""
     sources = [model.data.source for model in models]
     n, outputs = sources[0].n_input, sum(source.outputs for source in sources)
+    at_rows = [_residuals_by_partition(model) for model in models]
     blocks = []
     for start in range(0, n, RESIDUAL_BLOCK):
         count = min(RESIDUAL_BLOCK, n - start)
-        whole = delayed(_side_by_side)([_residual_block(model, start, count) for model in models], flat)
+        parts = [_residual_block(*each, start, count) for each in zip(models, at_rows, strict=True)]
+        whole = delayed(_side_by_side)(parts, flat)
         blocks.append(da.from_delayed(whole, (count,) if flat else (count, outputs), dtype=np.float64))
     return da.concatenate(blocks)
 
 
-def _residual_block(model: PartitionedModel, start: int, count: int) -> Delayed:
+def _residuals_by_partition(model: PartitionedModel) -> list[Delayed]:
+    """Numbers and residuals of the distinct rows in each partition."""
+    halos = lazy_halos(model, [delayed(_rows_in)(table) for table in model.tables])
+    return [
+        delayed(_residuals_in)(table, p, halos, model.context_there) for p, table in enumerate(model.tables)
+    ]
+
+
+def _rows_in(table: Table) -> Array:
+    return table["rows"]
+
+
+def _residuals_in(
+    table: Table, p: int, halos: list[list[Table | None]], context: QueryContext
+) -> tuple[Positions, Array]:
+    """Numbers of the rows in partition p, and their residuals (m, K): those of the anchors are known."""
+    anchors = spread_points(context.n, context.field.anchors.n)
+    number = table["number"]
+    residuals = np.empty(table["labels"].shape)
+    known = np.isin(number, anchors)
+    residuals[known] = context.loo.residuals[np.searchsorted(anchors, number[known])]
+    if not known.all():
+        together = with_halo(table, p, halos)
+        points = np.searchsorted(together["number"], number[~known])
+        residuals[~known] = attach_rows(context, together).residuals_without(points)
+    return number, residuals
+
+
+def _residual_block(model: PartitionedModel, at_rows: list[Delayed], start: int, count: int) -> Delayed:
     """Residuals of ``count`` input rows from ``start`` on."""
     source = model.data.source
     numbers = delayed(_merge_numbers)(
@@ -77,7 +90,7 @@ def _residual_block(model: PartitionedModel, start: int, count: int) -> Delayed:
         ],
         count,
     )
-    parts = [delayed(_find_residuals)(table, numbers) for table in model.field.tables]
+    parts = [delayed(_find_residuals)(each, numbers) for each in at_rows]
     scale = model.decisions.units.label_scale
     return delayed(_merge_residuals)(parts, count, source.outputs, scale)
 
@@ -95,9 +108,10 @@ def _merge_numbers(parts: list[tuple[Positions, Positions]], count: int) -> Posi
     return numbers
 
 
-def _find_residuals(table: Table, numbers: Positions) -> tuple[Positions, Array]:
-    at = np.flatnonzero(np.isin(numbers, table["number"]))
-    return at, table["loo_residuals"][np.searchsorted(table["number"], numbers[at])]
+def _find_residuals(at_rows: tuple[Positions, Array], numbers: Positions) -> tuple[Positions, Array]:
+    number, residuals = at_rows
+    at = np.flatnonzero(np.isin(numbers, number))
+    return at, residuals[np.searchsorted(number, numbers[at])]
 
 
 def _merge_residuals(parts: list[tuple[Positions, Array]], count: int, outputs: int, scale: Array) -> Array:

@@ -6,6 +6,7 @@ nearest k rows of every center in it, so the rows of other partitions in these b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +18,6 @@ Array = NDArray[np.float64]
 CELL = 64  # centers in a cell, at most
 WIDE = 2.0  # cells with a radius of more than so many times that of the ball of k rows are taken apart
 MARGIN = 1.0 + 1e-9  # for rounding in distances
-ROUNDING = 1e-13  # in squared distances, as a fraction of squared lengths
-BATCH = 64  # balls compared with the rows at a time
 
 
 @dataclass(frozen=True)
@@ -74,36 +73,44 @@ def _region_of_cells(
     )
     if tree is None or not len(middle):
         return HaloRegion(middle, np.full(len(middle), np.inf), cell_radius.astype(float))
-    found = tree.query(middle, [k])[0][:, 0]
-    return HaloRegion(middle, (found + 2.0 * cell_radius) * MARGIN, cell_radius)
+    return HaloRegion(middle, _radius_of_nearest(tree, middle, cell_radius, k), cell_radius)
 
 
-def halo_rows(rows: Array, region: HaloRegion, k: int) -> NDArray[np.intp]:
-    """Positions of the rows in a region; in a ball of many rows, only those that can be among k nearest."""
-    wanted = np.zeros(len(rows), dtype=bool)
+def halo_rows(rows: Array, regions: Sequence[HaloRegion], k: int) -> list[NDArray[np.intp]]:
+    """Positions of the rows in each region; in a ball of many, only those that can be among k nearest."""
     if not len(rows):
-        return np.flatnonzero(wanted)
+        return [np.zeros(0, dtype=np.intp) for _ in regions]
     low, high = rows.min(axis=0), rows.max(axis=0)
+    tree = cKDTree(rows, leafsize=32)
+    return [_rows_inside(tree, _near(region, low, high), k) for region in regions]
+
+
+def _near(region: HaloRegion, low: Array, high: Array) -> HaloRegion:
+    """Balls that touch a box."""
     gap = np.maximum(np.maximum(low - region.middle, region.middle - high), 0.0)
-    near = np.flatnonzero(np.sqrt(np.sum(gap**2, axis=1)) <= region.radius)
-    center = 0.5 * (low + high)
-    rows = rows - center
-    row_lengths = np.sum(rows**2, axis=1)
-    for first in range(0, len(near), BATCH):
-        some = near[first : first + BATCH]
-        middle = region.middle[some] - center
-        lengths = np.sum(middle**2, axis=1)
-        # Squared distances less what rounding may have added: rather a row too many than one too few.
-        squares = lengths[:, None] + row_lengths - 2.0 * (middle @ rows.T)
-        squares -= ROUNDING * (lengths[:, None] + row_lengths.max())
-        within = squares <= region.radius[some, None] ** 2
-        for i in np.flatnonzero(np.count_nonzero(within, axis=1) > k):
-            kth = np.partition(squares[i], k - 1)[k - 1]
-            kth += 2.0 * ROUNDING * (lengths[i] + row_lengths.max())
-            tighter = (np.sqrt(max(kth, 0.0)) + 2.0 * region.cell_radius[some[i]]) * MARGIN
-            within[i] &= squares[i] <= tighter**2
-        wanted |= within.any(axis=0)
+    near = np.sqrt(np.sum(gap**2, axis=1)) <= region.radius
+    return HaloRegion(region.middle[near], region.radius[near], region.cell_radius[near])
+
+
+def _rows_inside(tree: cKDTree, region: HaloRegion, k: int) -> NDArray[np.intp]:
+    wanted = np.zeros(tree.n, dtype=bool)
+    radius = region.radius
+    if tree.n > k and len(radius):
+        radius = np.minimum(radius, _radius_of_nearest(tree, region.middle, region.cell_radius, k))
+    if np.isinf(radius).any():
+        wanted[:] = True
+    else:
+        for found in (
+            tree.query_ball_point(region.middle, radius, return_sorted=False) if len(radius) else ()
+        ):
+            wanted[found] = True
     return np.flatnonzero(wanted)
+
+
+def _radius_of_nearest(tree: cKDTree, middle: Array, cell_radius: Array, k: int) -> Array:
+    """Radius around the middle of each cell that contains the nearest k rows of all centers in the cell."""
+    radius: Array = (tree.query(middle, [k])[0][:, 0] + 2.0 * cell_radius) * MARGIN
+    return radius
 
 
 def _cells(points: Array, size: int) -> list[NDArray[np.intp]]:

@@ -1,13 +1,12 @@
 """Training points on a cluster: :class:`localegop._engine.local_data.LocalData` in partitions.
 
-For each set of axes the rows are partitioned in space anew. The halo of a partition are the rows of other
-partitions that its centers may look at (:mod:`localegop.distributed.halo`).
+For each set of axes in which something is learned the rows are partitioned in space anew. The halo of a
+partition are the rows of other partitions that its centers may look at (:mod:`localegop.distributed.halo`).
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,30 +27,24 @@ Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 DataOptions = dict[str, Any]  # options of LocalData
 
+FEW_CENTERS = 300  # up to so many, the rows of new axes stay in the partitions of the old ones
+
 
 @dataclass(frozen=True)
 class RowTransform:
-    """From sorted rows to rows in the units of the recursion; held-out rows are marked.
-
-    With ``held_out_excluded`` they are left out before neighbors are searched for; otherwise they are
-    taken out of the lists of neighbors afterwards.
-    """
+    """From sorted rows to rows in the units of the recursion, and in other axes (D, r) if there are any."""
 
     units: Units
-    axes: Array | None
-    held_out: Numbers
-    held_out_excluded: bool = True
+    axes: Array | None = None
 
     def __call__(self, table: Table, first: int) -> Table:
-        """Table of number, rows, labels, sample_weight and held_out."""
+        """Table of number, rows, labels and sample_weight."""
         rows = self.units.features(table["X"])
-        number = first + np.arange(len(rows))
         return {
-            "number": number,
+            "number": first + np.arange(len(rows)),
             "rows": rows if self.axes is None else rotate(rows, self.axes),
             "labels": self.units.labels(table["y"]),
             "sample_weight": table["sample_weight"],
-            "held_out": np.isin(number, self.held_out),
         }
 
 
@@ -62,12 +55,20 @@ class PartitionedData:
     source: PartitionedRows
     row_transform: RowTransform
     options: DataOptions
+    held_out: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # numbers, rising
     in_old_axes: PartitionedData | None = None  # the same data before its axes were changed
+    origin: PartitionedData | None = None  # data with the same partitions, from which this was made
 
     @cached_property
     def partitioning(self) -> Partitioning:
-        """The rows, partitioned in space."""
-        return _partition(self)
+        """All rows, those held out too, partitioned in space."""
+        return _partition(self) if self.origin is None else self.origin.partitioning
+
+    def partitioning_for(self, count: int) -> Partitioning:
+        """Partitions for work at so many centers: for a few it does not pay to move all rows."""
+        if self.in_old_axes is None or count > FEW_CENTERS:
+            return self.partitioning
+        return _change_axes(self, self.in_old_axes.partitioning)
 
     @property
     def cluster(self) -> Cluster:
@@ -77,7 +78,7 @@ class PartitionedData:
     @property
     def n(self) -> int:
         """Number of rows that are not held out."""
-        return self.source.n - len(self.row_transform.held_out)
+        return self.source.n - len(self.held_out)
 
     @property
     def dimension(self) -> int:
@@ -86,15 +87,10 @@ class PartitionedData:
         return int((self.row_transform.units.transform if axes is None else axes).shape[1])
 
     @property
-    def limit(self) -> int | None:
-        """How many points a center looks at; None for all."""
-        most: int | None = self.options["max_neighbors"]
-        return None if most is None or most >= self.n else most
-
-    @property
     def max_visible(self) -> int:
         """How many points a center can look at."""
-        return self.n if self.limit is None else self.limit
+        most: int | None = self.options["max_neighbors"]
+        return self.n if most is None else min(most, self.n)
 
     @property
     def largest_size(self) -> float:
@@ -103,16 +99,18 @@ class PartitionedData:
 
     def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
         """Hold some points out."""
-        return replace(self, row_transform=replace(self.row_transform, held_out=held_out))
+        assert not len(self.held_out)
+        return replace(self, held_out=np.sort(held_out), origin=self)
 
     def rotated(self, axes: Array) -> PartitionedData:
         """Return the same points in other axes (D, r)."""
-        assert self.row_transform.axes is None
-        return replace(self, row_transform=replace(self.row_transform, axes=axes), in_old_axes=self)
+        assert self.row_transform.axes is None and not len(self.held_out)
+        turned = replace(self.row_transform, axes=axes)
+        return replace(self, row_transform=turned, in_old_axes=self, origin=None)
 
-    def limited(self, most: int) -> PartitionedData:
-        """Return the same points, with centers that look at no more than ``most`` of them."""
-        return replace(self, options=self.options | {"max_neighbors": min(most, self.max_visible)})
+    def seeing(self, most: int | None) -> PartitionedData:
+        """Return the same points, with centers that look at so many, or all for None."""
+        return replace(self, options=self.options | {"max_neighbors": most}, origin=self)
 
 
 def local_data(table: Table, n_total: int, options: DataOptions) -> LocalData:
@@ -123,22 +121,15 @@ def local_data(table: Table, n_total: int, options: DataOptions) -> LocalData:
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition: its rows on the cluster, how many, how many not held out, and its bounding box."""
+    """One partition: its rows on the cluster, and its bounding box."""
 
     table: Future[Table]
-    n_rows: int
-    n_targets: int
     low: Array
     high: Array
 
-
-@dataclass(frozen=True)
-class HaloExchange:
-    """Halo rows that a partition gets from their owner: the owner, their positions there, the rows."""
-
-    owner: int
-    positions: Future[NDArray[np.intp]]
-    table: Future[Table] | None  # None once the rows are part of a PartitionData
+    def touches(self, low: Array, high: Array) -> bool:
+        """Whether a box has a point in common with this one's."""
+        return bool((low <= self.high).all() and (high >= self.low).all())
 
 
 @dataclass(frozen=True)
@@ -149,30 +140,10 @@ class Partitioning:
     boxes: list[int]
     partitions: list[Partition]
 
-
-@dataclass(frozen=True)
-class Layout:
-    """Partitions in space, and for each one the exchanges that fill its halo."""
-
-    partitioning: Partitioning
-    exchanges: list[list[HaloExchange]]
-
     @property
-    def partitions(self) -> list[Partition]:
-        """The partitions that have rows."""
-        return self.partitioning.partitions
-
-
-def lay_out(data: PartitionedData, some: Numbers | None = None) -> Layout:
-    """Partition rows in space and find the halos for all centers, or for those of some numbers.
-
-    For a few centers it does not pay to move all rows: partitions stay as they were in the old axes.
-    """
-    if some is None or data.in_old_axes is None:
-        partitioning = data.partitioning
-    else:
-        partitioning = _change_axes(data, data.in_old_axes.partitioning)
-    return Layout(partitioning, _exchange_halos(data, partitioning.partitions, some))
+    def tables(self) -> list[Future[Table]]:
+        """The rows of each partition."""
+        return [partition.table for partition in self.partitions]
 
 
 def _partition(data: PartitionedData) -> Partitioning:
@@ -188,44 +159,37 @@ def _partition(data: PartitionedData) -> Partitioning:
 
 
 def _change_axes(data: PartitionedData, partitioning: Partitioning) -> Partitioning:
-    tables = [p.table for p in partitioning.partitions]
-    in_axes = data.cluster.each(_in_axes, tables, data.row_transform.axes)
+    in_axes = data.cluster.each(_in_axes, partitioning.tables, data.row_transform.axes)
     return _partitioning(data.cluster, partitioning.splits, partitioning.boxes, in_axes)
 
 
 def _partitioning(
     cluster: Cluster, splits: Future[Splits], boxes: list[int], tables: list[Future[Table]]
 ) -> Partitioning:
-    facts = cluster.gather(cluster.each(_facts, tables))
-    kept = [i for i, fact in enumerate(facts) if fact[0] > 0]
-    partitions = [Partition(tables[i], *facts[i]) for i in kept]
+    boxes_around = cluster.gather(cluster.each(_bounding_box, tables))
+    kept = [i for i, box in enumerate(boxes_around) if box is not None]
+    partitions = [Partition(tables[i], *boxes_around[i]) for i in kept]
     return Partitioning(splits, [boxes[i] for i in kept], partitions)
 
 
-def _exchange_halos(
-    data: PartitionedData, partitions: list[Partition], some: Numbers | None
-) -> list[list[HaloExchange]]:
-    cluster, excluded = data.cluster, data.row_transform.held_out_excluded
+def find_halos(
+    data: PartitionedData, partitions: list[Partition], centers: list[Array]
+) -> list[list[Future[Table]]]:
+    """For each partition, the rows of others that its centers may look at."""
+    cluster, held_out = data.cluster, data.held_out
+    halos: list[list[Future[Table]]] = [[] for _ in partitions]
     if len(partitions) == 1:
-        return [[]]
-    n = data.n if excluded else data.source.n
-    k = neighbors_needed(data.options["max_neighbors"], data.dimension, n)
-    regions = [cluster.submit(_halo_region, p.table, k, some, excluded) for p in partitions]
-    bounds = cluster.gather(cluster.each(_bounds, regions))
-    found: list[tuple[int, int, Future[NDArray[np.intp]]]] = []
-    for i, (low, high) in enumerate(bounds):
-        for j, other in enumerate(partitions):
-            if i != j and (low <= other.high).all() and (high >= other.low).all():
-                found.append((i, j, cluster.submit(_halo_rows, other.table, regions[i], k, excluded)))
-    sizes = cluster.gather(
-        [cluster.submit(_lengths, [one[2] for one in found if one[0] == i]) for i in range(len(partitions))]
-    )
-    exchanges: list[list[HaloExchange]] = [[] for _ in partitions]
-    for (i, j, positions), size in zip(found, itertools.chain.from_iterable(sizes), strict=True):
-        if size:
-            table = cluster.submit(take, partitions[j].table, positions)
-            exchanges[i].append(HaloExchange(j, positions, table))
-    return exchanges
+        return halos
+    k = neighbors_needed(data.options["max_neighbors"], data.dimension, data.n)
+    busy = [i for i, rows in enumerate(centers) if len(rows)]
+    regions = {i: cluster.submit(_halo_region, partitions[i].table, held_out, centers[i], k) for i in busy}
+    bounds = dict(zip(busy, cluster.gather(cluster.each(_bounds, list(regions.values()))), strict=True))
+    for j, owner in enumerate(partitions):
+        near = [i for i in busy if i != j and owner.touches(*bounds[i])]
+        rows = cluster.submit(_rows_for, owner.table, held_out, [regions[i] for i in near], k)
+        for which, i in enumerate(near):
+            halos[i].append(cluster.submit(_piece, rows, which))
+    return halos
 
 
 def _sample(table: Table, first: int, row_transform: RowTransform, count: int) -> Array:
@@ -248,50 +212,41 @@ def _in_axes(table: Table, axes: Array) -> Table:
     return {**table, "rows": rotate(table["rows"], axes)}
 
 
-def _facts(table: Table) -> tuple[int, int, Array, Array]:
-    """Return the numbers and bounds of a :class:`Partition`."""
+def _bounding_box(table: Table) -> tuple[Array, Array] | None:
     rows = table["rows"]
-    if not len(rows):
-        return 0, 0, np.zeros(0), np.zeros(0)
-    return len(rows), int(np.count_nonzero(~table["held_out"])), rows.min(axis=0), rows.max(axis=0)
+    return (rows.min(axis=0), rows.max(axis=0)) if len(rows) else None
 
 
-def _halo_region(table: Table, k: int, some: Numbers | None, held_out_excluded: bool) -> HaloRegion:
-    rows = table["rows"]
-    centers = rows if some is None else rows[np.isin(table["number"], some)]
-    known = rows[~table["held_out"]] if held_out_excluded else rows
-    return halo_region(known, centers, k, CELL if some is None else 1)
+def _halo_region(table: Table, held_out: Numbers, centers: Array, k: int) -> HaloRegion:
+    rows = without_held_out(table, held_out)["rows"]
+    cell = CELL * len(centers) // max(len(rows), 1)  # alone where centers are far between
+    return halo_region(rows, centers, k, min(max(cell, 1), CELL))
 
 
 def _bounds(region: HaloRegion) -> tuple[Array, Array]:
     return region.bounds
 
 
-def _lengths(found: list[NDArray[np.intp]]) -> list[int]:
-    return [len(positions) for positions in found]
+def _rows_for(table: Table, held_out: Numbers, regions: list[HaloRegion], k: int) -> list[Table]:
+    rest = without_held_out(table, held_out)
+    return [take(rest, positions) for positions in halo_rows(rest["rows"], regions, k)]
 
 
-def _halo_rows(table: Table, region: HaloRegion, k: int, held_out_excluded: bool) -> NDArray[np.intp]:
-    if not held_out_excluded:
-        return halo_rows(table["rows"], region, k)
-    rest = np.flatnonzero(~table["held_out"])
-    return rest[halo_rows(table["rows"][rest], region, k)]
+def _piece(pieces: list[Table], which: int) -> Table:
+    return pieces[which]
 
 
-def without_held_out(table: Table, first: int, row_transform: RowTransform) -> Table:
+def without_held_out(table: Table, held_out: Numbers) -> Table:
+    """Leave out the rows of some numbers."""
+    return take(table, ~np.isin(table["number"], held_out)) if len(held_out) else table
+
+
+def transform_rest(table: Table, first: int, row_transform: RowTransform, held_out: Numbers) -> Table:
     """Transform the rows of a range, and leave out those held out."""
-    transformed = row_transform(table, first)
-    return take(transformed, ~transformed["held_out"])
+    return without_held_out(row_transform(table, first), held_out)
 
 
 def rank_to_number(ranks: Numbers, held_out: Numbers) -> Numbers:
     """Numbers of rows from their ranks among those that are not held out."""
     before: Numbers = np.searchsorted(held_out - np.arange(len(held_out)), ranks, side="right")
     return ranks + before
-
-
-def merge_column(tables: list[Table], name: str) -> Array:
-    """Put a column of several tables together, in the order of the rows' numbers."""
-    together = stack(tables)
-    column: Array = together[name][np.argsort(together["number"])]
-    return column

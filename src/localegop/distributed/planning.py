@@ -1,7 +1,9 @@
 """How much memory and time a fit will take, from a cost model with measured constants.
 
-``benchmarks/scale.py --only cost`` measures the constants anew; docs/scaling.md shows the model against
-measured fits.
+Work around centers is that of some trials, each at some thousand centers, whatever the number of rows. What
+grows with the rows is to move them to partitions and to make them ready for the search of neighbors. Wide
+neighborhoods, which ``max_neighbors="auto"`` takes under much noise, are not counted.
+``benchmarks/scale.py --only cost`` measures the constants anew.
 """
 
 from __future__ import annotations
@@ -12,24 +14,31 @@ from typing import Any
 
 from dask.utils import parse_bytes
 
-from localegop._engine.settings import RIDGES
-from localegop._fit.attempts import steps_of_first_attempt
-from localegop._fit.pilot_fits import pilot_neighbor_count
-from localegop._selection.folds import FEWEST_POINTS, count_folds
+from localegop._engine.settings import Settings
+from localegop._fit.initial_axes import MOST_ROUNDS
+from localegop._fit.pilot_fits import PILOT_POINTS
+from localegop._fit.plan import FEW_ANCHORS, MOST_ANCHORS
+from localegop._fit.trials import FOLD_ANCHORS
+from localegop._selection.folds import FEWEST_POINTS, MOST_HELD_OUT, N_FOLDS
 from localegop.distributed.estimator import DaskLocalEGOPRegressor
 from localegop.distributed.shuffling import shuffle_tasks
 from localegop.distributed.splitting import partition_count
 
 # Seconds of one thread, on a processor with AVX2: factor, power of D, power of max_neighbors.
-PASS = (0.21e-6, 0.80, 0.64)  # one local fit, or one average of gradients, at one point
-SEARCH = (13e-6, 0.70, 0.27)  # search for the neighbors of one point
+TRIAL = (0.27, 0.02, 0.33)  # work around the centers of one trial
+DRIVER = (0.044, 0.57, 0.10)  # of one trial in the process that fits: averages of gradients, decisions
+PASS = (4.9e-8, 0.66, 0.80)  # one local fit, or one average of gradients, at one point
+SEARCH = (5.4e-6, 0.45, 0.29)  # search for the neighbors of one point
+HALO = (9.4e-7, 0.78, 0.70)  # search for the halo of one point
+ROW = (9.9e-7, 0.16, -0.08)  # one row made ready for both searches, or moved to a partition
 TASK = 2e-3  # seconds of the scheduler for one task
 QUERY_PASSES = 2.0  # cost of a final fit, as a multiple of PASS
-ROUNDS = 8  # of pilot fits for the initial axes, at most
+TRIALS = 3  # where axes are learned: in the initial axes and in two others
+RUNS = 40  # times that a trial asks for work around its centers
 
 PROCESS = 0.25e9  # bytes of a worker without data
-CHUNK = 0.2e9  # bytes of working memory of a task, in addition to its partition
-LIST = 1.1  # bytes for one neighbor in a list
+CHUNK = 0.2e9  # bytes of working memory of a task, in addition to its rows
+COPIES = 3.0  # of a row and its halo in a task that searches: merged, for the search and for fits
 
 
 @dataclass(frozen=True)
@@ -42,12 +51,15 @@ class Plan:
     memory : float
         Bytes of each worker.
     partitions : int
+    anchors : int
+        Rows at which gradients are learned; the process that fits has all of them.
     halo_fraction : float
-        Rows of other partitions that a partition needs copies of, as a fraction of its own rows.
+        Rows of other partitions that a partition may need copies of, as a fraction of its own rows.
     memory_by_use : dict of str to float
         Bytes that a worker needs, by what they are for.
-    fit_seconds, task_seconds, query_seconds : float
-        Time of the fit, the part of it that the scheduler needs for tasks, and time of a million queries.
+    fit_seconds, driver_seconds, task_seconds, query_seconds : float
+        Time of the fit, the parts of it in the process that fits and for the scheduler's tasks, and time of
+        a million queries.
     """
 
     n: int
@@ -56,9 +68,11 @@ class Plan:
     threads: int
     memory: float
     partitions: int
+    anchors: int
     halo_fraction: float
     memory_by_use: dict[str, float]
     fit_seconds: float
+    driver_seconds: float
     task_seconds: float
     query_seconds: float
 
@@ -72,13 +86,51 @@ class Plan:
         lines = [
             f"{self.n:,} rows x {self.D} features on {self.workers} workers of {self.threads} "
             f"thread{'s' * (self.threads > 1)} and {_size(self.memory)} each",
-            f"  partitions  {self.partitions}, of {rows:,} rows and {self.halo_fraction:.0%} more in halos",
+            f"  partitions  {self.partitions}, of {rows:,} rows, in halos {self.halo_fraction:.0%} more",
             f"  a worker    {_size(self.needed)}: "
             + ", ".join(f"{use} {_size(size)}" for use, size in self.memory_by_use.items()),
-            f"  fit         {_time(self.fit_seconds)}, with {_time(self.task_seconds)} for the scheduler",
+            f"  fit         {_time(self.fit_seconds)}, with {_time(self.driver_seconds)} in the process "
+            f"that fits and {_time(self.task_seconds)} for the scheduler",
             f"  predict     {_time(self.query_seconds)} for a million queries",
         ]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a fit does, in numbers.
+
+    Attributes
+    ----------
+    trials, sites, layouts : int
+        Trials, sets of centers whose neighbors are searched for, and times that rows are moved.
+    centers : int
+        In all of these sets.
+    anchors, steps : int
+        Of the field that is learned at last.
+    """
+
+    trials: int
+    sites: int
+    layouts: int
+    centers: int
+    anchors: int
+    steps: int
+
+    @classmethod
+    def of(cls, settings: Settings, n: int, D: int) -> Counts:
+        """Count what a fit to n rows does with these parameters."""
+        by_length = settings.has_lengths
+        learns_axes = settings.metric_is_free and not by_length and settings.n_steps > 0 and D > 1
+        trials = 0 if n < FEWEST_POINTS else TRIALS if learns_axes else 1
+        folds = 1 if n >= N_FOLDS * MOST_HELD_OUT else N_FOLDS
+        pilots = 2 * settings.metric_is_free + MOST_ROUNDS * learns_axes
+        anchors = n if by_length else min(n, max(FEW_ANCHORS, n // 10), MOST_ANCHORS)
+        layouts = 2 + settings.metric_is_free + 2 * learns_axes  # sorted; in two units; in two sets of axes
+        in_folds = folds * min(n, FOLD_ANCHORS) + min(n, folds * MOST_HELD_OUT)
+        centers = pilots * PILOT_POINTS + trials * in_folds + anchors
+        sites = pilots + 2 * folds * trials + 1
+        return cls(trials, sites, layouts, centers, anchors, settings.n_steps)
 
 
 def plan(
@@ -111,7 +163,7 @@ def plan(
         Whether to print the plan.
     **parameters
         Parameters of :class:`DaskLocalEGOPRegressor`: ``max_neighbors``, ``n_partitions``, ``n_iter``,
-        ``initial_metric`` and ``ridge`` matter here.
+        ``initial_metric``, and lengths in the data's units matter here.
 
     Returns
     -------
@@ -134,27 +186,19 @@ def plan(
             raise ValueError(f"{name} must be a positive whole number, got {value!r}")
     model = DaskLocalEGOPRegressor(**parameters)
     model._validate_params()
-    size = float(parse_bytes(memory))
-    count = partition_count(n, workers * threads, model.max_neighbors, model.n_partitions)
-    k = n if model.max_neighbors is None else min(n, model.max_neighbors)
+    size, settings = float(parse_bytes(memory)), model._settings()
+    count = partition_count(n, workers * threads, settings.nearest, model.n_partitions)
+    k = n if settings.nearest is None else min(n, settings.nearest)
     halo = _halo_fraction(n / count, n, k, min(intrinsic_dimension, D)) if count > 1 else 0.0
-    steps = model._settings().n_steps
-    learns_axes = isinstance(model.initial_metric, str) and model.initial_metric == "auto" and D > 1
-    pilot = (max(steps_of_first_attempt(n, tuple(range(steps + 1)))), pilot_neighbor_count(n, k))
-    attempts = [pilot, (steps, k)] if learns_axes else [(steps, k)]  # steps and neighbors
-    attempts = attempts * count_folds(n) if n >= FEWEST_POINTS else []
-    folds = len(attempts)
-    each = -(-count // workers)
-    uses = _memory_by_use(n / count, each, halo, D, n_outputs, k, steps, model.ridge == "auto")
-    learning = [(max(2 * t - 1, 0), near) for t, near in attempts] + [(2 * steps + 2, k)]
+    does = Counts.of(settings, n, D)
     busy = min(count, workers * threads)
-    rounds = -(-count // busy) * busy / count  # the last round of partitions may leave threads idle
-    tasks = TASK * _tasks(count, folds, steps, ROUNDS * count_folds(n) if learns_axes else 0)
-    passes = sum(times * _cost(PASS, D, near) for times, near in learning)
-    work = n * (passes + (folds + 1) * _cost(SEARCH, D, k))
-    query = (steps + QUERY_PASSES) * _cost(PASS, D, k) + _cost(SEARCH, D, k)
+    driver, tasks = does.trials * _cost(DRIVER, D, k), TASK * _tasks(count, does)
+    seconds = _work(does, n, D, k) / busy + driver + tasks
+    query = (does.steps + QUERY_PASSES) * _cost(PASS, D, k) + _cost(SEARCH, D, k)
+    own = -(-count // workers) * n / count
+    uses = _memory_by_use(does, n, own, count, halo, D, n_outputs, k)
     found = Plan(
-        n, D, workers, threads, size, count, halo, uses, work / busy * rounds + tasks, tasks,
+        n, D, workers, threads, size, count, does.anchors, halo, uses, seconds, driver, tasks,
         1e6 * query / (workers * threads),
     )  # fmt: skip
     if found.needed > size:
@@ -169,6 +213,14 @@ def _cost(constants: tuple[float, float, float], D: int, k: int) -> float:
     return float(factor * D**of_dimension * k**of_neighbors)
 
 
+def _work(does: Counts, n: int, D: int, k: int) -> float:
+    """Seconds of one thread for what is done in partitions."""
+    searching = does.centers * (_cost(SEARCH, D, k) + _cost(HALO, D, k))
+    learning = does.anchors * (does.steps + 2) * _cost(PASS, D, k)
+    rows = n * (does.layouts + does.sites) * _cost(ROW, D, k)
+    return does.trials * _cost(TRIAL, D, k) + searching + learning + rows
+
+
 def _halo_fraction(rows: float, n: int, k: int, d: int) -> float:
     """Rows around a cube in d dimensions, as far away as a ball of k rows is wide, over the rows in it."""
     ball = math.pi ** (d / 2) / math.gamma(d / 2 + 1)
@@ -177,32 +229,28 @@ def _halo_fraction(rows: float, n: int, k: int, d: int) -> float:
 
 
 def _memory_by_use(
-    rows: float, each: int, halo: float, D: int, outputs: int, k: int, steps: int, grid: bool
+    does: Counts, n: int, own: float, count: int, halo: float, D: int, outputs: int, k: int
 ) -> dict[str, float]:
-    """Bytes that a worker needs for ``each`` partitions of ``rows`` rows, by what they are for."""
-    ridges = len(RIDGES) if grid else 1
-    lists = 0.0 if k >= rows * (1.0 + halo) else LIST * k
-    row, gradient = 8.0 * (D + outputs + 2), 8.0 * outputs * D
-    total = each * rows
+    """Bytes that a worker needs for ``own`` rows, in partitions of n / count, by what they are for."""
+    row, around = 8.0 * (D + outputs + 2), (1.0 + halo) * n / count
+    centers = does.centers * own / n
     return {
-        "rows": total * row * (3.0 + 2.0 * halo),
-        "lists": total * lists,
-        "shapes": total * 8.0 * D**2,
-        "gradients": total * gradient * (ridges + (steps + 1) * (1.0 + halo)),
-        "task": CHUNK + rows * (8.0 * D**2 + gradient * ridges + 2.0 * row * (1.0 + halo)),
+        "rows": own * row * (does.layouts + 1.0),
+        "sites": 2.0 * row * min(centers * k, (2 * does.trials + 1) * own * (1.0 + halo)),
+        "lists": 4.0 * centers * k,
+        "task": CHUNK + COPIES * row * around,
         "process": PROCESS,
     }
 
 
-def _tasks(count: int, folds: int, steps: int, rounds: int) -> float:
-    """Approximate number of tasks of a fit; each fold has new partitions, with 8 neighbors each."""
+def _tasks(count: int, does: Counts) -> float:
+    """Approximate number of tasks of a fit; a partition has 8 neighbors."""
     neighbors = min(count - 1, 8)
-    learning = (folds + 1) * (steps + 2) * count * (4 + neighbors)
-    return (folds + 4) * shuffle_tasks(count) + learning + rounds * count * (8 + 2 * neighbors)
+    runs = does.trials * RUNS + does.sites + does.steps
+    return does.layouts * shuffle_tasks(count) + does.sites * count * (5 + neighbors) + runs * count
 
 
 def _refusal(found: Plan, k: int) -> str:
-    uses = found.memory_by_use
     line = (
         f"each worker would need {_size(found.needed)}, but has {_size(found.memory)} (n={found.n:,}, "
         f"D={found.D}, {found.workers} workers, {found.partitions} partitions): "
@@ -215,10 +263,8 @@ def _refusal(found: Plan, k: int) -> str:
         return (
             line + f"halos have {found.halo_fraction:.1f} times the rows of partitions; lower max_neighbors"
         )
-    if found.needed - uses["task"] + CHUNK < 0.9 * found.memory:
+    if found.needed - found.memory_by_use["task"] + CHUNK < 0.9 * found.memory:
         return line + "work on a single partition needs too much; raise n_partitions"
-    if uses["lists"] > 0.5 * found.needed:
-        return line + "most of it is for lists of neighbors; lower max_neighbors or raise workers"
     return line + "raise workers, or the memory of each one"
 
 

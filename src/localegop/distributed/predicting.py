@@ -1,7 +1,8 @@
 """Queries on a cluster: each one is answered in the partition it lies in, with the halo that it needs.
 
-The graph is lazy. For each block of queries and each partition there are three tasks: the region that its
-queries need, its rows in the regions of the other partitions, and the fits at its queries.
+The graph is lazy. For each block of queries and each partition there are four tasks: its queries, the
+region that these need, its rows in the regions of the other partitions, and the fits at its queries. What
+was learned at the anchors is small, and goes to all of them.
 """
 
 from __future__ import annotations
@@ -13,51 +14,15 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from localegop._engine.gradient_field import GradientField
-from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model, Requested
-from localegop.distributed.backend import LearnedField, PartitionedModel
-from localegop.distributed.halo import HaloRegion, halo_region, halo_rows, neighbors_needed
-from localegop.distributed.partitions import DataOptions, local_data
+from localegop.distributed.halo import HaloRegion, halo_region, halo_rows
+from localegop.distributed.models import PartitionedModel, QueryContext
+from localegop.distributed.partitions import local_data
 from localegop.distributed.splitting import Splits
 from localegop.distributed.tables import Table, merge_sorted, take
 from localegop.results import LocalFits, Neighbors, join_fits, reorder_fits
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class QueryContext:
-    """What queries have to know of a fit: what was decided, and the options of its data."""
-
-    decisions: Decisions
-    options: DataOptions
-    n: int
-    boxes: tuple[int, ...]  # of the splits, one for each partition
-
-    @classmethod
-    def of(cls, model: PartitionedModel) -> QueryContext:
-        """Context of a model that was fitted on a cluster."""
-        return cls(model.decisions, model.data.options, model.data.n, tuple(model.field.boxes))
-
-    @property
-    def steps(self) -> int:
-        """Number of steps of the recursion before the final fit."""
-        return self.decisions.choice.step
-
-    @property
-    def neighbors_needed(self) -> int:
-        """How many of the nearest rows a query needs."""
-        dimension = self.decisions.units.transform.shape[1]
-        return neighbors_needed(self.options["max_neighbors"], dimension, self.n)
-
-
-def columns_for(requested: Requested, steps: int) -> list[str]:
-    """Columns of the partitions' tables that are needed for what is requested."""
-    names = ["number", "rows", "labels", "sample_weight", *(f"gradients_{t}" for t in range(steps))]
-    if requested.uncertainty or requested.everything:
-        names += ["loo_residuals", "loo_noise", "loo_gradients"]
-    return names + [f"errors_{t}" for t in range(steps) if requested.trace]
 
 
 @dataclass(frozen=True)
@@ -69,24 +34,31 @@ class RoutedQueries:
     partition: NDArray[np.int64]
 
 
-def lazy_fits(block: Delayed, context: QueryContext, field: LearnedField, requested: Requested) -> Delayed:
+def lazy_fits(block: Delayed, model: PartitionedModel, requested: Requested) -> Delayed:
     """Local fits at a block of queries."""
-    context = delayed(context)
-    routed = delayed(_route, pure=False)(block, context, field.splits)
-    regions = [
-        delayed(_halo_region, pure=False)(routed, p, table, context) for p, table in enumerate(field.tables)
-    ]
-    halos = []
-    if len(field.tables) > 1:
-        halos = [
-            delayed(_rows_for_others, pure=False)(table, regions, q, context, requested)
-            for q, table in enumerate(field.tables)
-        ]
+    context = model.context_there
+    routed = delayed(_route, pure=False)(block, context, model.splits)
+    centers = [delayed(_centers_in, pure=False)(routed, p) for p in range(len(model.tables))]
+    halos = lazy_halos(model, centers)
     fits = [
         delayed(_fit_in_partition, pure=False)(routed, p, table, halos, context, requested)
-        for p, table in enumerate(field.tables)
+        for p, table in enumerate(model.tables)
     ]
     return delayed(_merge_fits, pure=False)(routed, fits)
+
+
+def lazy_halos(model: PartitionedModel, centers: list[Delayed]) -> list[Delayed]:
+    """Rows that each partition has for each of the others, where these are to fit around some centers."""
+    tables, context = model.tables, model.context_there
+    if len(tables) == 1:
+        return []
+    regions = [
+        delayed(_halo_region, pure=False)(table, some, context)
+        for table, some in zip(tables, centers, strict=True)
+    ]
+    return [
+        delayed(_rows_for_others, pure=False)(table, regions, q, context) for q, table in enumerate(tables)
+    ]
 
 
 def _route(X: Array, context: QueryContext, splits: Splits) -> RoutedQueries:
@@ -97,23 +69,28 @@ def _route(X: Array, context: QueryContext, splits: Splits) -> RoutedQueries:
     return RoutedQueries(X, centers, partition[splits.box_of(centers)])
 
 
-def _halo_region(routed: RoutedQueries, p: int, table: Table, context: QueryContext) -> HaloRegion:
-    centers = routed.centers[routed.partition == p]
+def _centers_in(routed: RoutedQueries, p: int) -> Array:
+    centers: Array = routed.centers[routed.partition == p]
+    return centers
+
+
+def _halo_region(table: Table, centers: Array, context: QueryContext) -> HaloRegion:
     return halo_region(table["rows"], centers, context.neighbors_needed)
 
 
 def _rows_for_others(
-    table: Table, regions: Sequence[HaloRegion], q: int, context: QueryContext, requested: Requested
+    table: Table, regions: Sequence[HaloRegion], q: int, context: QueryContext
 ) -> list[Table | None]:
     """Rows of partition q in the region of each of the others."""
-    found: list[Table | None] = []
-    columns = columns_for(requested, context.steps)
-    for p, region in enumerate(regions):
-        positions = np.zeros(0, dtype=np.intp)
-        if p != q:
-            positions = halo_rows(table["rows"], region, context.neighbors_needed)
-        found.append(take(table, positions, columns) if len(positions) else None)
-    return found
+    found = halo_rows(table["rows"], regions, context.neighbors_needed)
+    return [
+        take(table, positions) if p != q and len(positions) else None for p, positions in enumerate(found)
+    ]
+
+
+def with_halo(table: Table, p: int, halos: list[list[Table | None]]) -> Table:
+    """Rows of partition p and of its halo, in the order of their numbers."""
+    return merge_sorted([table, *(part for other in halos if (part := other[p]) is not None)])
 
 
 def _fit_in_partition(
@@ -128,27 +105,14 @@ def _fit_in_partition(
     here = routed.partition == p
     if not here.any():
         return None
-    columns = columns_for(requested, context.steps)
-    halo = [part for from_other in halos if (part := from_other[p]) is not None]
-    together = merge_sorted([take(table, slice(None), columns), *halo])
-    fits = attach_rows(context, together).fits(routed.X[here], requested)
+    fits = attach_rows(context, with_halo(table, p, halos)).fits(routed.X[here], requested)
     return replace(fits, _neighbors_at=_neighbors_elsewhere)
 
 
 def attach_rows(context: QueryContext, table: Table) -> Model:
     """Model that knows only the rows of a table, and not what became of the input rows."""
-    data, steps = local_data(table, context.n, context.options), context.steps
-    field = GradientField(
-        data,
-        context.decisions.update,
-        tuple(np.ascontiguousarray(table[f"gradients_{t}"]) for t in range(steps)),
-        tuple(table[f"errors_{t}"] for t in range(steps) if f"errors_{t}" in table),
-    )
-    loo = None
-    if "loo_noise" in table:
-        names = ("loo_residuals", "loo_noise", "loo_gradients")
-        loo = LooDiagnostics(*(np.ascontiguousarray(table[name]) for name in names))
-    return Model(context.decisions, data, np.zeros(0, dtype=np.intp), np.zeros(0), field, loo)
+    data, nothing = local_data(table, context.n, context.options), np.zeros(0)
+    return Model(context.decisions, data, nothing.astype(np.intp), nothing, context.field, context.loo)
 
 
 def _merge_fits(routed: RoutedQueries, fits: list[LocalFits | None]) -> LocalFits | None:

@@ -13,6 +13,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from localegop._predict.model import Requested
+from localegop._progress import Callback
 from localegop.distributed.inputs import BLOCK_BYTES, is_lazy, lazy_blocks, to_numbers
 from localegop.results import LocalFits
 
@@ -36,6 +37,7 @@ class Predictor(Presenter, Protocol):
 
     n_jobs: int | None
     verbose: int
+    callback: Callback | None
 
     def _raw_fits(self, X: Array, requested: Requested) -> list[LocalFits]: ...
 
@@ -160,7 +162,7 @@ def map_blocks(model: P, X: Any, requested: Requested) -> Answers:
     queries = read_queries(X, model.n_features_in_, getattr(model, "feature_names_in_", None))
     sent = copy(model)
     sent.n_jobs = 1 if model.n_jobs is None else model.n_jobs  # workers run several tasks at a time
-    sent.verbose = 0
+    sent.verbose, sent.callback = 0, None
     everything = delayed(sent)
     fits = [delayed(_fits)(everything, block, requested) for block in queries.blocks]
     return Answers(queries, fits, model)

@@ -15,7 +15,7 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._data.rows import merge_rows
+from localegop._data.rows import merge_rows, spacing
 from localegop._data.sums import Extent, measure_extent_in_parts
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
@@ -54,6 +54,16 @@ class PartitionedRows:
     def labels(self) -> Extent:
         """Extent of the labels."""
         return self.extent("y")
+
+    def sample(self, most: int) -> tuple[Array, Array]:
+        """Features and weights of at most so many rows: every k-th by number."""
+        every = spacing(self.n, most)
+        parts = [
+            self.cluster.submit(_every_kth, table, first, every)
+            for table, first in zip(self.ranges, self.first, strict=True)
+        ]
+        together = stack(self.cluster.gather(parts))
+        return together["X"], together["sample_weight"]
 
     def extent(self, name: str, prepare: Callable[..., Table] | None = None, *arguments: object) -> Extent:
         """Extent of a column of ``prepare(table, first, *arguments)``, or of the tables themselves."""
@@ -107,6 +117,11 @@ def _apply(
     if prepare is not None:
         table = prepare(table, first, *arguments)
     return function(table[name], table["sample_weight"])
+
+
+def _every_kth(table: Table, first: int, every: int) -> Table:
+    """Take the rows whose numbers are multiples of ``every``."""
+    return take(table, slice(-first % every, None, every), ("X", "sample_weight"))
 
 
 def _piece(pieces: tuple[Table, Table], which: int) -> Table:

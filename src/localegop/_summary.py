@@ -1,0 +1,149 @@
+"""What a fit found, in plain words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._engine.choice import Choice
+from localegop._predict.decisions import Decisions
+from localegop._predict.model import Model
+from localegop._selection.isotropic_baseline import gain
+
+Array = NDArray[np.float64]
+
+FAR_OUT = 50.0  # robust standard deviations at which a row is outlying
+NORMAL_QUARTILES = 1.349  # distance between the quartiles of a normal variable, in standard deviations
+HARDLY = 1.1  # gain over isotropic fits below which the learned metric hardly helps
+MOST_LISTED = 5  # rows and names listed
+READ_NEXT = (
+    "model.localize(X) tells what is behind single predictions, model.global_importance() which features "
+    "matter, model.predict_interval(X) how certain it is; docs/uncertainty.md says when to trust that"
+)
+
+Line = tuple[str, str]
+
+
+def summarize(model: Any) -> str:
+    """Text of several lines about a fitted estimator."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    features = f"{model.n_features_in_:,}" + (f": {_listed(names)}" if names else "")
+    lines: list[Line] = [("rows", f"{model.n_samples_:,}"), ("features", features)]
+    outputs = model.output_names_
+    lines.append(("target" if len(outputs) == 1 else "targets", _listed(list(outputs))))
+    several = len(model._decisions) > 1
+    for k, decisions in enumerate(model._decisions):
+        of = f" of {outputs[k]}" if several else ""
+        lines += [(label + of, text) for label, text in _decision_lines(decisions)]
+    lines += _noise_lines(model)
+    lines += _outlier_lines(getattr(model, "_models", []))
+    lines.append(("read next", READ_NEXT))
+    width = 2 + max(len(label) for label, _ in lines)
+    return "\n".join([type(model).__name__, *(f"  {label:<{width}}{text}" for label, text in lines)])
+
+
+def _decision_lines(decisions: Decisions) -> list[Line]:
+    """Lines about what was chosen."""
+    choice = decisions.choice
+    lines = [
+        ("units", _units_text(decisions)),
+        ("neighborhoods", _neighborhood_text(choice, decisions.settings.strategy)),
+        ("final fit", _final_text(choice.final)),
+    ]
+    if np.isnan(choice.error):
+        text = (
+            "nothing was compared at held-out rows: too few rows, everything given, or the query strategy"
+        )
+        return [*lines, ("error", text)]
+    r2 = 1.0 - choice.error
+    lines.append(("error", f"{choice.error:.3g} of the label variance at held-out rows (R2 {r2:.4f})"))
+    factor = gain(decisions.isotropic_error, choice.error)
+    verdict = "the learned metric helps" if factor > HARDLY else "they would do as well"
+    if not np.isnan(factor):
+        lines.append(("gain", f"local linear fits in round neighborhoods: {factor:.3g} times; {verdict}"))
+    return lines
+
+
+def _units_text(decisions: Decisions) -> str:
+    """How features are scaled before anything else."""
+    metric = decisions.initial_metric
+    if isinstance(metric, str):
+        return {
+            "identity": "features as they are",
+            "variance": "features divided by their standard deviations",
+        }[metric]
+    if not decisions.settings.metric_is_free:
+        return "those of the initial_metric that was given"
+    kept, of = decisions.units.transform.shape[1], decisions.units.transform.shape[0]
+    left_out = "" if kept == of else f"; {of - kept} directions in which f varies nowhere are left out"
+    return f"axes turned and scaled by the slopes that f has over all data{left_out}"
+
+
+def _neighborhood_text(choice: Choice, strategy: str) -> str:
+    """How neighborhoods came about, and how large they are."""
+    if strategy == "query":
+        return f"learned for each query in up to {choice.step} steps (Algorithm 1 of the paper)"
+    size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
+    if choice.step == 0:
+        return f"step 0: one metric everywhere, no local steps{size}"
+    return f"a metric for each place, learned in {_count(choice.step, 'step')}{size}"
+
+
+def _final_text(final: Any) -> str:
+    """Kind and constants of the final fit."""
+    if final.kind == "kriging":
+        trend = "a linear trend" if final.trend else "no trend"
+        kind = "rough" if final.rough else "smooth"
+        return f"kriging: a small {kind} Gaussian process with {trend}, length {final.length:g}"
+    name = ("local mean", "local linear", "local quadratic")[final.degree]
+    bends = _count(final.n_quadratic_directions, "leading direction")
+    return f"{name} fit, ridge {final.ridge:.1e}" + (f", bent along {bends}" if final.degree == 2 else "")
+
+
+def _noise_lines(model: Any) -> list[Line]:
+    """Lines about noise, and about what intervals were calibrated with."""
+    residuals = getattr(model, "loo_residuals_", None)
+    if not isinstance(residuals, np.ndarray):
+        where = "on the cluster" if residuals is not None else "known at queries only with this strategy"
+        return [("noise", where)]
+    columns = residuals.reshape(len(residuals), -1)
+    levels = np.sqrt(np.nanmean(columns**2, axis=0))
+    noise = ", ".join(f"{level:.4g}" for level in levels[:MOST_LISTED])
+    used = int(np.isfinite(columns[:, 0]).sum())
+    return [
+        ("noise", f"{noise} (root mean square residual of rows left out, one at a time)"),
+        ("intervals", f"calibrated so that they hold the asked share of these {used:,} rows"),
+    ]
+
+
+def _outlier_lines(models: list[Model]) -> list[Line]:
+    """Line about rows that lie very far out, if there are any."""
+    found = [outlying_rows(model) for model in models]
+    rows = np.unique(np.concatenate(found)) if found else np.zeros(0)
+    if not len(rows):
+        return []
+    shown = ", ".join(str(row) for row in rows[:MOST_LISTED]) + (", ..." if len(rows) > MOST_LISTED else "")
+    text = f"{len(rows):,} more than {FAR_OUT:g} robust standard deviations out: {shown} (counted from 0)"
+    return [("outlying rows", f"{text}; check them, or take logarithms of skewed features")]
+
+
+def outlying_rows(model: Model) -> NDArray[np.intp]:
+    """Numbers of the rows given to ``fit`` that lie very far from the others in some direction."""
+    rows = model.data.rows
+    low, middle, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
+    scale = (high - low) / NORMAL_QUARTILES
+    known = scale > 0.0  # half of all rows may be the same there
+    far = (np.abs(rows[:, known] - middle[known]) > FAR_OUT * scale[known]).any(axis=1)
+    return np.flatnonzero((model.position >= 0) & far[model.position])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _listed(names: list[str]) -> str:
+    """Names, the first few of them."""
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(names[:MOST_LISTED]) + more

@@ -1,0 +1,61 @@
+"""Curves: increasing, smooth, finite everywhere, and such that skewed features become symmetric."""
+
+import numpy as np
+import pytest
+
+from localegop._data.curves import MOST_SKEWED, REACH, TAIL, Curves
+
+RNG = np.random.default_rng(0)
+
+
+def curve(skew, drawn_in, middle=2.0, spread=0.5):
+    return Curves(*(np.array([float(each)]) for each in (middle, spread, skew, drawn_in)))
+
+
+@pytest.mark.parametrize("drawn_in", [0, 1])
+@pytest.mark.parametrize("skew", [-MOST_SKEWED, -1.0, 0.0, 0.3, 2.0, MOST_SKEWED])
+class TestAnyCurve:
+    def test_it_increases_with_the_slope_it_says(self, skew, drawn_in):
+        one, x = curve(skew, drawn_in), np.linspace(-8.0, 12.0, 4001)[:, None]
+        height, slope = one(x), one.slopes(x)
+        assert (np.diff(height[:, 0]) > 0.0).all() and (slope > 0.0).all()
+        h = 3e-9
+        numeric = (one(x + h) - one(x - h)) / (2.0 * h)
+        assert slope == pytest.approx(numeric, rel=2e-4, abs=1e-6)
+
+    def test_its_slope_is_continuous(self, skew, drawn_in):
+        one = curve(skew, drawn_in)
+        x = 2.0 + 0.5 * np.linspace(-8.0, 8.0, 400_001)[:, None]
+        steps = np.diff(np.log(one.slopes(x)[:, 0]))
+        curvature = np.exp(MOST_SKEWED * REACH) * 4.0  # of the logarithm where it is steepest
+        assert np.abs(steps).max() < 2.0 * curvature * (x[1, 0] - x[0, 0])
+
+    def test_it_is_finite_everywhere(self, skew, drawn_in):
+        one, far = (
+            curve(skew, drawn_in),
+            np.array([[s * 10.0**e] for e in (3, 20, 200, 308) for s in (-1, 1)]),
+        )
+        with np.errstate(all="raise", under="ignore"):
+            assert np.isfinite(one(far)).all() and np.isfinite(one.slopes(far)).all()
+        assert (one.slopes(far) > 0.0).all()
+        if drawn_in:
+            assert (np.abs(one(far)) <= REACH + TAIL).all()
+            assert one(far)[-2:, 0] == pytest.approx([-REACH - TAIL, REACH + TAIL], abs=0.01)
+
+    def test_rows_are_the_same_alone_and_together(self, skew, drawn_in):
+        one, x = curve(skew, drawn_in), RNG.normal(size=(37, 1)) * 5.0
+        together = one(x)
+        assert all(np.array_equal(one(x[i : i + 1])[0], together[i]) for i in range(37))
+
+
+def test_a_lognormal_feature_becomes_normal_in_any_unit():
+    z = RNG.uniform(-2.9, 2.9, size=(100, 1))
+    x = 1000.0 * (np.exp(0.8 * z) + 3.0)
+    assert curve(0.8, 0, middle=4000.0, spread=800.0)(x) == pytest.approx(z)
+
+
+def test_features_without_a_curve_stay_as_they_are():
+    x = RNG.normal(size=(5, 1))
+    none = curve(1.0, 1, spread=0.0)
+    assert np.array_equal(none(x), x) and np.array_equal(none.slopes(x), np.ones((5, 1)))
+    assert not none.curved.any()
