@@ -28,9 +28,10 @@ SETS = draw_folds(200, 0)
 CHOICES = [
     Choice(0, 40.0, Polynomial(1, 0, 1e-2)),
     Choice(2, 20.0, Polynomial(2, 1, 1e-6)),
-    Choice(1, 50.0, Kriging(4.0, 1e-2, trend=False)),
-    Choice(2, 40.0, Polynomial(1, 0, 1e-6)),
     Choice(1, 50.0, Kriging(2.0, 1e-4)),
+    Choice(2, 40.0, Polynomial(1, 0, 1e-6)),
+    Choice(1, 50.0, Kriging(1.0, 1e-1, trend=False)),
+    Choice(1, 50.0, Kriging(4.0, 1e-2, trend=False)),
     Choice(2, 40.0, Polynomial(2, 3, 1e-2)),
 ]
 WIDE = Choice(2, 70.0, Polynomial(1, 0, 1e-4))
@@ -74,7 +75,7 @@ def whole(holdout):
 
 def test_errors_at_ranges_are_those_of_the_whole(holdout, whole):
     errors, weight = whole
-    assert holdout.count == 200 and errors.shape == (200, 7)
+    assert holdout.count == 200 and errors.shape == (200, 8)
     for start, stop in ((0, 0), (0, 17), (17, 95), (95, 1000)):
         some, some_weight = holdout.errors([*CHOICES, WIDE], start, stop)
         np.testing.assert_array_equal(some, errors[start:stop])
@@ -93,7 +94,7 @@ def test_errors_do_not_depend_on_blocks(holdout, whole, monkeypatch):
     np.testing.assert_array_equal(holdout.errors([*CHOICES, WIDE], 0, 200)[0], whole[0])
 
 
-@pytest.mark.parametrize("k", range(7))
+@pytest.mark.parametrize("k", range(8))
 def test_a_choice_alone_has_the_errors_it_has_in_company(holdout, whole, k):
     alone, _ = holdout.errors([[*CHOICES, WIDE][k]], 0, 60)
     np.testing.assert_allclose(alone[:, 0], whole[0][:60, k], rtol=1e-9, atol=1e-14)
