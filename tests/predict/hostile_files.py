@@ -322,7 +322,7 @@ def _judge_error(text: str, path: Path) -> str:
     advice = (
         "fetch or fit the model again",
         "is not a localegop model",
-        "install the version that wrote it",
+        "install the version that wrote it, or fit the model again",
     )
     return "error" if text.endswith(advice) else f"failure: does not say what to do: {text}"
 
