@@ -3,8 +3,8 @@
 Under noise held-out points hardly tell good choices apart, but something else is known about a polynomial:
 how much its predictions vary with the noise of the labels. So what counts is the error seen beyond that of
 the best, as far as it is more than chance, plus the part of the error that is variance. Kriging says
-itself, by its ridge, how much noise there is: it is taken to vary as the best polynomial does, and has to be
-better than that by more than chance, or by a clear share.
+itself, by its ridge, how much noise there is: it is taken to vary as the best polynomial does, and has to
+be better than that by more than chance, or by a clear share.
 """
 
 from __future__ import annotations
