@@ -45,7 +45,7 @@ def test_a_site_knows_its_centers():
     site = LocalSite.own(local_data(), POINTS)
     assert len(site) == 45 and site.data.n == 90
     same((site.rows, site.labels, site.sample_weight), (ROWS[POINTS], LABELS[POINTS], WEIGHT[POINTS]))
-    assert site.centers.left_out.tolist() == POINTS.tolist()
+    assert site.left_out.tolist() == POINTS.tolist()
 
 
 def test_polynomials_are_those_of_the_core():
@@ -91,7 +91,7 @@ def test_some_centers_have_what_they_have_among_all(work, max_neighbors):
     site, some = LocalSite.own(local_data(max_neighbors=max_neighbors), POINTS), np.array([7, 0, 44, 7])
     part = site.pick(some)
     same((part.rows, part.labels), (site.rows[some], site.labels[some]))
-    assert part.centers.left_out.tolist() == POINTS[some].tolist()
+    assert part.left_out.tolist() == POINTS[some].tolist()
     whole = site.run(work, SHAPES, widths())
     same(part.run(work, SHAPES[some], widths(4)), tuple(each[some] for each in whole))
 

