@@ -231,7 +231,7 @@ def test_a_callback_is_told_of_all_work_once(parameters, outputs, capsys):
     model = LocalEGOPRegressor(outputs=outputs, callback=heard, **QUICK | parameters)
     model.fit(X, labels)
     check_told(heard.told, "fit")
-    assert len(heard.told) > 5 or parameters
+    assert len(heard.told) >= 5 or parameters
     for answer in (model.predict, model.localize, model.predict_interval):
         heard.told.clear()
         answer(X[:20])

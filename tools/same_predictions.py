@@ -27,6 +27,7 @@ import sklearn
 from localegop import LocalEGOPRegressor, _core
 from localegop.datasets import make_helix
 
+STORED = ("predict", "blended")  # answers of which some numbers are stored beside the digest
 RECORD = Path(__file__).with_name("same_predictions.json")
 FIELDS = [
     "value",
@@ -53,6 +54,7 @@ def answers(model: Any, queries: Any) -> Iterator[tuple[str, Any]]:
     """Return everything that a fitted model tells about queries."""
     fits = model.localize(queries, trace=True)
     yield "predict", model.predict(queries, exact=True)
+    yield "blended", model.predict(queries)
     yield "interval", model.predict_interval(queries, [0.5, 0.9])
     for name in FIELDS:
         yield name, getattr(fits, name)
@@ -153,13 +155,19 @@ CASES: dict[str, Callable[[], Any]] = {
 
 def record_of(case: Callable[[], Any]) -> dict[str, Any]:
     """Digest of all bits, and some of the numbers."""
-    digest, numbers = hashlib.sha256(), []
+    digest, numbers = hashlib.sha256(), {}
     for name, value in case():
         array = np.ascontiguousarray(value, dtype=float)
         digest.update(name.encode() + np.array(array.shape).tobytes() + array.tobytes())
-        if name == "predict":
-            numbers = [float(x) for x in array.ravel()[:8]]
-    return {"digest": digest.hexdigest(), "predict": numbers}
+        if name in STORED:
+            numbers[name] = [float(x) for x in array.ravel()[:8]]
+    return {"digest": digest.hexdigest(), **numbers}
+
+
+def same_numbers(found: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether the numbers stored beside two digests are the same to 1e-6."""
+    names = [name for name in STORED if name in found]
+    return all(name in old and np.allclose(found[name], old[name], rtol=1e-6, atol=1e-9) for name in names)
 
 
 def machine() -> dict[str, str]:
@@ -191,14 +199,14 @@ def main() -> int:
             verdict = "recorded" if given.write else "not in the record"
         elif found[name]["digest"] == old["digest"]:
             verdict = "same bits"
-        elif np.allclose(found[name]["predict"], old["predict"], rtol=1e-6, atol=1e-9):
+        elif same_numbers(found[name], old):
             verdict = "same to 1e-6" + (", bits differ" if same_machine else " (another machine)")
             failed += same_machine
         else:
             verdict, failed = "DIFFERENT", failed + 1
         print(f"{name:28} {found[name]['digest'][:12]}  {verdict}", flush=True)
     if given.write:
-        cases = {**before["cases"], **found}
+        cases = {name: one for name, one in {**before["cases"], **found}.items() if name in CASES}
         given.record.write_text(json.dumps({"machine": machine(), "cases": cases}, indent=1) + "\n")
     print(f"{len(found) - failed} of {len(found)} as recorded" if not given.write else "recorded")
     return 1 if failed else 0

@@ -131,12 +131,20 @@ def _outlier_lines(models: list[Model]) -> list[Line]:
 
 def outlying_rows(model: Model) -> NDArray[np.intp]:
     """Numbers of the rows given to ``fit`` that lie very far from the others in some direction."""
-    rows = model.data.rows
+    rows = _before_curves(model)
     low, middle, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
     scale = (high - low) / NORMAL_QUARTILES
     known = scale > 0.0  # half of all rows may be the same there
     far = (np.abs(rows[:, known] - middle[known]) > FAR_OUT * scale[known]).any(axis=1)
     return np.flatnonzero((model.position >= 0) & far[model.position])
+
+
+def _before_curves(model: Model) -> Array:
+    """Rows in which values far out are as far out as they were, whatever was done about them."""
+    units, rows = model.decisions.units, model.data.rows
+    if units.curves is None:
+        return rows
+    return units.curves.draw_out(rows @ np.linalg.pinv(units.transform) + units.center)
 
 
 def _count(number: int, noun: str) -> str:

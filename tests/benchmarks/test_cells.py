@@ -109,7 +109,8 @@ def test_only_warnings_of_the_package_count():
         np.float64(1.0) / np.float64(0.0)
         assert not texts
         model.predict([[50.0, 50.0]])
-    assert len(texts) == 1 and "exclusion_radius" in texts[0]
+    assert len(texts) == 2
+    assert "ExtrapolationWarning" in texts[0] and "exclusion_radius" in texts[1]
 
 
 def in_child(asked, time_limit=120.0):

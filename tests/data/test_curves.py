@@ -59,3 +59,11 @@ def test_features_without_a_curve_stay_as_they_are():
     none = curve(1.0, 1, spread=0.0)
     assert np.array_equal(none(x), x) and np.array_equal(none.slopes(x), np.ones((5, 1)))
     assert not none.curved.any()
+
+
+def test_far_values_can_be_drawn_out_again():
+    drawn, plain = curve(0.5, 1), curve(0.5, 0)
+    x = np.array([[-1e3], [0.0], [2.3], [40.0], [1e9]])
+    assert drawn.draw_out(drawn(x)) == pytest.approx(drawn.without_skew(x), rel=1e-3)
+    assert np.array_equal(plain.draw_out(plain(x)), plain(x))
+    assert np.isfinite(drawn.draw_out(np.array([[REACH + TAIL]]))).all()

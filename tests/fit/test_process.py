@@ -68,7 +68,8 @@ def test_learning_fills_the_bar():
         half, _ = progress.parts(2)
         model = _learn(backend, start, half)
     assert bar.fraction == pytest.approx(0.5)
-    assert model.decisions.choice == start.decisions.choice and model.data is start.data
+    assert model.decisions.units is start.decisions.units and model.decisions.choice is CHOICE
+    assert 0.0 < model.decisions.reach < np.inf and model.data is start.data
     assert len(model.field.gradients) == CHOICE.step and model.field.n == 150
 
 

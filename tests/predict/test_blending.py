@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from localegop import LocalEGOPRegressor
+from localegop import ExtrapolationWarning, LocalEGOPRegressor
 from localegop._engine import blend
 from localegop._engine.final_fits import Polynomial
 from localegop._fit import blend_choice
 from localegop._predict import blending
 from localegop._predict.blending import Blending
+from localegop._predict.model import NEAR_THE_EDGE
 from localegop._predict.storage import pack_model, unpack_model
 from localegop.datasets import make_helix
 
@@ -29,7 +30,7 @@ CASES = {
 }
 
 
-def blended_anyway(model, near=np.inf):
+def blended_anyway(model, near=1e300):
     """Have a model blend, whatever was decided about it; in no other place would it make a difference."""
     model._models = [replace(one, blending=Blending(near)) for one in model._models]
     return model
@@ -105,6 +106,10 @@ def test_blends_are_continuous(fitted):
     step = rng.normal(size=starts.shape)
     step *= 1e-9 / np.linalg.norm(step, axis=1, keepdims=True)
     blended_anyway(fitted)  # exact fits alone have jumps, where the list of neighbors changes
+    starts, step = (
+        each[fitted.localize(starts).remoteness < 0.99 * NEAR_THE_EDGE] for each in (starts, step)
+    )
+    assert len(starts) > 300
     jumps = np.abs(fitted.predict(starts + step) - fitted.predict(starts))
     # A step of 1e-9 changes a value by its slope times as much.
     assert jumps.max() < 1e-8 * max(1.0, np.abs(fitted.predict(starts)).max())
@@ -130,9 +135,23 @@ def test_the_transition_to_exact_fits_is_smooth():
 
 def test_far_away_fits_are_exact(fitted):
     far = np.concatenate([X[:5] + 30.0, 1e6 * X[:5], np.full((1, 4), 1e300)])
-    assert np.array_equal(fitted.predict(far), fitted.predict(far, exact=True))
+    with pytest.warns(ExtrapolationWarning, match="11 of 11 queries"):
+        assert np.array_equal(fitted.predict(far), fitted.predict(far, exact=True))
 
 
+@pytest.mark.filterwarnings("ignore::localegop.ExtrapolationWarning")
+def test_blends_become_exact_fits_where_the_data_end(fitted):
+    blended_anyway(fitted)  # as near as is asked for, so that only remoteness counts
+    line = TEST[:60, None] + np.linspace(0.0, 6.0, 21)[:, None] * np.array([1.0, 1.0, 0.0, 0.0])
+    queries = line.reshape(-1, 4)
+    remoteness = fitted.localize(queries).remoteness
+    same = (fitted.predict(queries) == fitted.predict(queries, exact=True)).reshape(len(queries), -1)
+    within, beyond = remoteness < NEAR_THE_EDGE, remoteness > 1.0
+    assert within.sum() > 20 and beyond.sum() > 20
+    assert not same[within].all(axis=1).any() and same[beyond].all()
+
+
+@pytest.mark.filterwarnings("ignore::localegop.ExtrapolationWarning")
 def test_order_number_and_threads_do_not_matter(fitted, monkeypatch):
     queries = np.concatenate([TEST, TEST[:50] + 2.0])  # some are answered by exact fits
     expected = fitted.predict(queries)

@@ -233,7 +233,11 @@ ARRAYS = [
     ("feature_scale", with_entry(1e149), "slopes too large"),
     ("loo_noise", with_entry(-1.0), "'loo_noise' has an entry -1.0"),
     ("loo_noise", lambda array: array[:-1].copy(), r"has shape \(200, .*must have \(199, "),
-    ("loo_noise", lambda array: np.ones((201, 1)), "'loo_noise' has 201 rows, but there are 200 points"),
+    (
+        "loo_noise",
+        lambda array: np.ones((201, 1)),
+        "'loo_noise' has 201 rows, but there are 200 to learn from",
+    ),
     ("loo_noise", lambda array: None, "array 'loo_noise' is missing"),
     ("scores", with_entry(-1.0), "'scores' has an entry -1.0"),
     ("scores", lambda array: array[::-1].copy(), "'scores' is not sorted"),
@@ -303,10 +307,15 @@ def test_a_model_that_a_file_cannot_hold_is_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_other_formats_are_named(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "FORMAT", 99)
-    with pytest.raises(ValueError, match="has format 4, but this version of localegop reads format 99"):
-        LocalEGOPRegressor.load(saved)
+@pytest.mark.parametrize("other", [1, 3, 99])
+def test_other_formats_are_named(saved, tmp_path, other):
+    header, arrays = files.read(saved)
+    files.write(tmp_path / "other", header | {"format": other}, arrays)
+    with pytest.raises(
+        ValueError,
+        match=rf"' has format {other}, but this version of localegop reads format 4: install .* again$",
+    ):
+        LocalEGOPRegressor.load(tmp_path / "other")
 
 
 def test_code_of_ones_own_cannot_be_saved(tmp_path):

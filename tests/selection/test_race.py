@@ -5,7 +5,7 @@ import pytest
 from tests.selection.made_up import MadeUpHoldout, choices
 
 from localegop._selection import race as races
-from localegop._selection.race import Race, differences
+from localegop._selection.race import Race, differences, expected_errors
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.exponential(size=(50, 8)) + 0.1 * np.arange(8)
@@ -16,9 +16,9 @@ def holdout():
     return MadeUpHoldout(TABLE, 0.01 * np.arange(8), 1.0 + np.arange(50) % 3)
 
 
-def expected_errors(errors, weight, variances):
-    """Expected errors of polynomials."""
-    return races.expected_errors(errors, weight, variances, np.zeros(len(variances), dtype=bool))
+def expected(errors, sample_weight, variances):
+    """Return what is expected of polynomials."""
+    return expected_errors(errors, sample_weight, variances, np.zeros(len(variances), dtype=bool))
 
 
 def numbers(race):
@@ -78,25 +78,20 @@ def test_nothing_is_measured_twice():
 
 
 def test_the_best_are_kept_in_their_order():
-    swing = np.array([[0.0], [1.0], [-1.0], [0.0]]) * np.arange(5)  # so that nothing is certain
-    made_up = MadeUpHoldout(np.tile(10.0 + 0.1 * np.array([3.0, 1.0, 4.0, 2.0, 5.0]) + swing, (5, 1)))
+    table = np.tile([3.0, 1.0, 4.0, 2.0, 5.0], (20, 1))
+    table[:, [0, 2, 3, 4]] += np.tile([8.0, -8.0], 10)[:, None]  # not clearly worse: it may be chance
+    made_up = MadeUpHoldout(table)
     race = Race(made_up, choices(5))
     race.run_to(20)
-    order = np.argsort(race.expected(), kind="stable")
-    assert race.best.step == order[0]
+    assert race.best.step == 1
     race.keep(3)
-    assert numbers(race) == sorted(order[:3])
+    assert numbers(race) == [0, 1, 3]
+    race.keep(100)
+    assert numbers(race) == [0, 1, 3]
     race.keep(0)
     assert race.choices == [] and race.errors.shape == (20, 0)
     race.join(choices(5)[4:])
-    assert numbers(race) == [4] and race.means.tolist() == [10.5]
-
-
-def test_what_is_clearly_worse_leaves_at_once():
-    race = Race(MadeUpHoldout(np.tile([3.0, 1.0, 4.0], (20, 1))), choices(3))
-    race.run_to(20)
-    race.keep(3)
-    assert numbers(race) == [1]
+    assert numbers(race) == [4] and race.means.tolist() == [5.0]
 
 
 def test_weights_count_in_means():
@@ -117,7 +112,7 @@ def test_a_closer_look_finds_variances_at_more_points(monkeypatch):
 
 def test_a_certain_difference_counts_in_full():
     first = RNG.exponential(size=100)
-    found = expected_errors(np.column_stack([first, first + 0.5]), ONES, np.zeros(2))
+    found = expected(np.column_stack([first, first + 0.5]), ONES, np.zeros(2))
     assert found == pytest.approx([0.0, 0.5])
 
 
@@ -127,20 +122,20 @@ def test_chance_does_not_count():
     second = first + 0.001 + np.tile([1.0, -1.0], 50)
     seen, doubt = differences(np.column_stack([first, second]), ONES)
     assert seen == pytest.approx([0.0, 0.001]) and doubt == pytest.approx([0.0, 0.1])
-    found = expected_errors(np.column_stack([first, second]), ONES, np.zeros(2))
+    found = expected(np.column_stack([first, second]), ONES, np.zeros(2))
     assert found == pytest.approx([0.0, 0.001**2 / 0.101])
 
 
 def test_a_difference_of_one_standard_error_counts_by_half():
     second = 0.1 + np.tile([1.0, -1.0], 50)
-    found = expected_errors(np.column_stack([np.zeros(100), second]), ONES, np.zeros(2))
+    found = expected(np.column_stack([np.zeros(100), second]), ONES, np.zeros(2))
     assert found == pytest.approx([0.0, 0.05])
 
 
 def test_variance_breaks_ties():
     """The noise is at most the smallest error."""
     errors = np.full((100, 3), 1.2)
-    found = expected_errors(errors, ONES, np.array([0.2, 0.5, 0.1]))
+    found = expected(errors, ONES, np.array([0.2, 0.5, 0.1]))
     assert found == pytest.approx(1.2 * np.array([0.2, 0.5, 0.1]))
 
 
@@ -149,11 +144,33 @@ def test_a_small_difference_is_outweighed_by_variance_but_a_large_one_is_not():
     variances = np.array([0.5, 0.1])
     for gap, best in ((0.05, 1), (2.0, 0)):
         errors = np.column_stack([np.full(100, 2.0), 2.0 + gap + swing])
-        assert np.argmin(expected_errors(errors, ONES, variances)) == best
+        assert np.argmin(expected(errors, ONES, variances)) == best
 
 
 def test_without_errors_nothing_is_expected():
-    assert expected_errors(np.zeros((5, 2)), np.ones(5), np.array([0.3, 0.1])).tolist() == [0.0, 0.0]
+    assert expected(np.zeros((5, 2)), np.ones(5), np.array([0.3, 0.1])).tolist() == [0.0, 0.0]
+
+
+def test_kriging_has_to_be_better_than_the_best_polynomial_by_more_than_chance():
+    swing = np.tile([1.0, -1.0], 50)  # a standard error of 0.1
+    for gain, wins in ((-0.01, False), (0.01, False), (0.2, True)):
+        errors = np.column_stack([np.full(100, 9.0), 9.0 - gain + swing, np.full(100, 10.0)])
+        found = expected_errors(errors, ONES, np.array([0.1, 7.0, 0.1]), np.array([False, True, False]))
+        assert (np.argmin(found) == 1) == wins
+
+
+def test_kriging_alone_is_compared_by_errors():
+    errors = np.column_stack([np.full(100, 2.0), np.full(100, 3.0)])
+    found = expected_errors(errors, ONES, np.array([5.0, 0.0]), np.ones(2, dtype=bool))
+    assert found == pytest.approx([0.0, 1.0])
+
+
+def test_clearly_worse_choices_leave_at_once():
+    table = np.column_stack([np.ones(50), np.full(50, 1.5), 1.0 + np.tile([0.5, -0.4], 25)])
+    race = Race(MadeUpHoldout(table), choices(3))
+    race.run_to(50)
+    race.keep(3)
+    assert numbers(race) == [0, 2]
 
 
 def test_points_of_no_weight_do_not_count():
@@ -165,3 +182,14 @@ def test_points_of_no_weight_do_not_count():
 def test_differences_from_another_choice_than_the_best():
     errors = np.tile([1.0, 3.0], (10, 1))
     assert differences(errors, np.ones(10), 1)[0].tolist() == [-2.0, 0.0]
+
+
+def test_the_best_is_kept_even_if_another_was_clearly_better_at_the_points_seen():
+    """Little variance may count for more than errors do."""
+    table = np.column_stack([1.0 + 1e-3 * np.arange(50) % 0.01, 1.1 + 1e-3 * np.arange(50) % 0.02])
+    race = Race(MadeUpHoldout(table, np.array([2.0, 0.01]), np.ones(50)), choices(2))
+    race.run_to(50)
+    seen, doubt = differences(race.errors, race.weight)
+    assert seen[1] > races.CLEARLY * doubt[1]
+    race.keep(1)
+    assert numbers(race) == [1]

@@ -124,7 +124,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     if type(found) is not int or found != FORMAT:
         raise FileProblem(
             f"{os.fspath(path)!r} has format {shown(found)}, but this version of localegop reads format "
-            f"{FORMAT}: install the version that wrote it"
+            f"{FORMAT}: install the version that wrote it, or fit the model again"
         )
     return header, arrays
 

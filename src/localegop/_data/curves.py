@@ -72,6 +72,12 @@ class Curves:
         """Return v (n, D), before far values are drawn in."""
         return self._bend(X)[0]
 
+    def draw_out(self, curved: Array) -> Array:
+        """Take features (n, D) on their curves to what they were before far values were drawn in."""
+        beyond = np.where(self.drawn_in > 0.0, np.maximum(np.abs(curved) - REACH, 0.0), 0.0)
+        left = np.maximum(1.0 - beyond / TAIL, 1.0 / FARTHEST)
+        return np.where(beyond > 0.0, np.sign(curved) * (REACH + beyond / left), curved)
+
     @property
     def _divisor(self) -> Array:
         return np.where(self.curved, self.spread, 1.0)

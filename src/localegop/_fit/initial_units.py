@@ -21,6 +21,7 @@ from localegop._selection.folds import FEWEST_POINTS
 Array = NDArray[np.float64]
 
 CLEARLY_BETTER = 0.95  # share of the others' error with which curves are taken
+MISLED = 10.0  # times the spread of most values: a standard deviation that a few values far out have made
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ def find_initial_units(backend: Backend[D, M_co], settings: Settings) -> tuple[s
 def _find_best(backend: Backend[D, M_co], settings: Settings) -> Option[D]:
     """Take the start of the smallest error; that with curves only if it is clearly better.
 
+    Where a few values far out have made a standard deviation, curves are taken unless they are clearly
+    worse: pilot fits may have missed these rows, and importances count in standard deviations.
+
     Curves are tried only where some feature needs one, as pilot fits cost time; and not where parameters
     are lengths, which would mean something else with them.
     """
@@ -57,8 +61,13 @@ def _find_best(backend: Backend[D, M_co], settings: Settings) -> Option[D]:
     if curves is None:
         return plain[best]
     curved = _curved_start(backend, settings, curves)
-    better = _pilot_error(backend, settings, curved) < CLEARLY_BETTER * errors[best]
-    return curved if better else plain[best]
+    share = 1.0 / CLEARLY_BETTER if _misled(curves, backend.rows.features) else CLEARLY_BETTER
+    return curved if _pilot_error(backend, settings, curved) < share * errors[best] else plain[best]
+
+
+def _misled(curves: Curves, found: Extent) -> bool:
+    """Whether some standard deviation says nothing about most of the values."""
+    return bool(np.any((curves.drawn_in > 0.0) & (found.std > MISLED * curves.spread)))
 
 
 def _pilot_error(backend: Backend[D, M_co], settings: Settings, start: Option[D]) -> float:

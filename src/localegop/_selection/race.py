@@ -88,8 +88,9 @@ class Race:
 
     def keep(self, count: int) -> None:
         """Let only the best go on, and of these only such as are not clearly worse than the best."""
-        seen, doubt = differences(self.errors, self.weight)
-        best = np.argsort(self.expected(), kind="stable")[:count]
+        order = np.argsort(self.expected(), kind="stable")
+        seen, doubt = differences(self.errors, self.weight, int(order[0]))
+        best = order[:count]
         self.keep_only(np.sort(best[seen[best] <= CLEARLY * doubt[best]]))
 
     def keep_only(self, numbers: NDArray[np.intp]) -> None:
