@@ -80,7 +80,7 @@ def test_the_first_rounds_keep_the_best_of_every_kind():
 def test_finishing_a_race_tries_finer_sizes_and_larger_ridges():
     one = trial(n_iter=1, final="polynomial")
     before = one.race.means.min()
-    one.finish()
+    one.finish(widen=True)
     race = one.race
     assert 0 < len(race.choices) <= trials.MOST_COMPARED and race.points == 240
     assert race.means.min() <= 1.05 * before
@@ -93,13 +93,13 @@ def test_races_of_one_or_two_choices(n_iter):
     """A third of two choices is one."""
     one = trial(n_iter=n_iter, degree=1, ridge=1e-2, schedule="power")
     assert len(one.grid.coarse().choices(3)) == 2
-    one.finish()
+    one.finish(widen=True)
     assert one.race.choices
 
 
 def test_only_kriging_is_left_where_it_is_asked_for():
     one = trial(n_iter=1, final="kriging")
-    one.finish()
+    one.finish(widen=True)
     assert all(isinstance(each.final, Kriging) for each in one.race.choices)
     assert {each.step for each in one.race.choices} <= {0, 1}
 
@@ -117,7 +117,7 @@ def test_only_kriging_is_left_where_it_is_asked_for():
 )
 def test_what_was_asked_for_stays_through_all_rounds(parameters, told):
     one = trial(n_iter=2, **parameters)
-    one.finish()
+    one.finish(widen=True)
     assert one.race.choices and all(map(told, one.race.choices))
 
 

@@ -6,7 +6,7 @@ import pytest
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
-from localegop._engine.gradient_field import learn_field, spread_points
+from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.work import FinalFits
@@ -48,16 +48,20 @@ class Folds:
         self.learned, self.farther = [], []
 
     def learn(self, k):
-        self.learned.append(k)
         rest, held_out = BACKEND.hold_out(self.data, SETS[k])
         site = BACKEND.own_site(rest, spread_points(rest.n, 80))
-        field = learn_field(site, BACKEND.as_data(site), UPDATE, (1e-4,), 2, SILENT)
+        anchors = BACKEND.as_data(site)
+        start = GradientField(anchors, rest.n, rest.largest_size, UPDATE)
+
+        def learn():
+            self.learned.append(k)
+            return learn_field(site, anchors, UPDATE, (1e-4,), 2, SILENT)
 
         def see_farther():
             self.farther.append(k)
             return BACKEND.hold_out(self.data.seeing(None), SETS[k])[1]
 
-        return LearnedFold(field, held_out, site, see_farther)
+        return LearnedFold(start, held_out, site, learn, see_farther)
 
     def holdout(self):
         return Holdout(self.learn, [len(each) for each in SETS])
@@ -127,16 +131,17 @@ def test_errors_are_those_of_plain_fits(holdout):
         assert errors[i, 0] == pytest.approx((value - label[0]) ** 2, rel=1e-6, abs=1e-12)
 
 
-def test_folds_are_learned_when_they_are_needed():
+def test_folds_are_learned_when_a_step_needs_them():
     folds = Folds()
     holdout = folds.holdout()
-    assert folds.learned == []
-    holdout.errors(CHOICES[:1], 0, 40)
+    holdout.errors(CHOICES[:1], 0, 200)
+    assert folds.learned == []  # step 0 needs no gradients
+    holdout.errors(CHOICES[1:2], 0, 40)
     assert folds.learned == [0]
-    holdout.errors(CHOICES[:1], 10, 41)
-    holdout.variances(CHOICES[:1], 8)
+    holdout.errors(CHOICES[1:2], 10, 41)
+    holdout.variances(CHOICES[1:2], 8)
     assert folds.learned == [0, 1]
-    holdout.errors(CHOICES[:1], 100, 170)
+    holdout.errors(CHOICES[1:2], 100, 170)
     assert folds.learned == [0, 1, 2, 3, 4] and folds.farther == []
 
 

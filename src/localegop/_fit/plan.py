@@ -36,7 +36,7 @@ from localegop._selection.search_grid import grid_for
 Array = NDArray[np.float64]
 
 DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
-FEW_ANCHORS, MOST_ANCHORS = 1000, 4000  # of the model: a tenth of the points, within these bounds
+FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
 
 
 def fit_model(rows: DistinctRows, settings: Settings, progress: Progress = SILENT) -> Model:
@@ -101,7 +101,7 @@ def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
     best, *others = sorted(trials, key=lambda trial: float(trial.race.means.min()))
     left = [best, *(trial for trial in others[:1] if _may_be_better(trial.race, best.race))]
     for trial in left:
-        trial.finish()
+        trial.finish(widen=trial is best)
     final = Final([trial.race for trial in left])
     final.decide()
     winner, choice = final.best

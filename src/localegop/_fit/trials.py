@@ -111,13 +111,15 @@ class Trial(Generic[D, M_co]):
         race.keep(8)
         return race.choices
 
-    def finish(self) -> None:
-        """Finish the race: a last look around the best polynomial, at as many points as it takes."""
+    def finish(self, *, widen: bool) -> None:
+        """Finish the race: a last look around the best polynomial, with larger sizes too if asked for."""
         race = self.race
         polynomials = [k for k, one in enumerate(race.choices) if isinstance(one.final, Polynomial)]
         if polynomials:
-            best = self._widen(race.choices[min(polynomials, key=lambda k: race.expected()[k])])
-            race.join(self._choices(self.grid.finer(best, self.widest)))
+            best = race.choices[min(polynomials, key=lambda k: race.expected()[k])]
+            if widen:
+                best = self._widen(best)
+            race.join(self._choices(self.grid.finer(best, self.widest if widen else self.largest_size)))
         race.keep(MOST_COMPARED)
         race.run_to(ENOUGH)
         race.keep(MOST_COMPARED)
