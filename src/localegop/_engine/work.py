@@ -43,7 +43,8 @@ class PolynomialFits:
             shapes,
             widths,
             degree=min(self.degree, 1),
-            quadratic_directions=self.quadratic_directions,
+            # a fold may have fewer axes
+            quadratic_directions=[min(b, data.dimension) for b in self.quadratic_directions],
             ridges=self.ridges,
             gradients=self.gradients,
             variances=self.variances,

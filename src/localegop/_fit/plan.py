@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,8 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
     if settings.final == "kriging":
         choice = default_kriging(choice.step, data.largest_size)
     scale = units.feature_scale(backend.rows.features.std)
-    return Start(Decisions(settings, units, settings.update(units), choice, name, scale), data)
+    decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
+    return Start(decisions, data, np.eye(data.dimension))
 
 
 def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -> Start[D]:
@@ -75,9 +77,8 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     trials = [initial]
     baseline = race_isotropic(initial.holdout, start.data, search.settings.ridges)
     if _axes_are_free(search):
-        axes = find_first_axes(backend, start.data, search.settings.ridges)
-        first = Trial(search, start.in_axes(axes))
-        second = Trial(search, start.in_axes(_axes_of(search, axes, first)))
+        first = _trial_from_pilot(search)
+        second = _trial_from_slopes(search, first)
         progress.advance(2)
         trials = [first, second]
         if baseline.means.min() < DOUBTFUL * min(trial.race.means.min() for trial in trials):
@@ -90,10 +91,25 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     return replace(best.start, decisions=decisions)
 
 
-def _axes_of(search: Search[D, M_co], axes: Array, first: Trial[D, M_co]) -> Array:
-    """Axes from the slopes of good fits, without directions in which f varies nowhere."""
-    agop = np.einsum("ab,bc,dc->ad", axes, first.agop(), axes, optimize=False)
-    return axes_from(search.backend.extent(search.start.data), agop, leave_out=True)
+def _trial_from_pilot(search: Search[D, M_co]) -> Trial[D, M_co]:
+    """Make a trial in axes from the slopes of pilot fits."""
+    backend, data, ridges = search.backend, search.start.data, search.settings.ridges
+    start = search.start.in_axes(find_first_axes(backend, data, ridges))
+    if not search.few_rows:
+        return Trial(search, start)
+    return Trial(search, start, lambda k: find_first_axes(backend, data.without(search.folds[k]), ridges))
+
+
+def _trial_from_slopes(search: Search[D, M_co], first: Trial[D, M_co]) -> Trial[D, M_co]:
+    """Make a trial in axes from the slopes of good fits, without directions in which f varies nowhere."""
+    extent = search.backend.extent(search.start.data)
+
+    @cache
+    def axes(k: int) -> Array:
+        return axes_from(extent, first.agop_in_initial_axes(k), leave_out=True)
+
+    start = search.start.in_axes(axes(0))
+    return Trial(search, start, axes if search.few_rows else None)
 
 
 def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Generic
 
 import numpy as np
@@ -27,6 +28,7 @@ from localegop._selection.search_grid import SearchGrid, grid_for
 
 Array = NDArray[np.float64]
 
+ROWS_PER_FEATURE = 100  # fewer are few: each fold then finds its own axes
 FOLD_ANCHORS = 300
 ENOUGH = 1000  # held-out points of the last round of a race
 WIDEST = 16_384.0  # effective size
@@ -39,10 +41,11 @@ class Start(Generic[D]):
 
     decisions: Decisions
     data: D
+    axes: Array  # (D, r), relative to the initial ones
 
     def in_axes(self, axes: Array) -> Start[D]:
         """Return the same in other axes (D, r), with nothing chosen yet."""
-        return Start(self.decisions.in_axes(axes), self.data.rotated(axes))
+        return Start(self.decisions.in_axes(axes), self.data.rotated(axes), axes)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,12 @@ class Search(Generic[D, M_co]):
         """Parameters of the fit."""
         return self.start.decisions.settings
 
+    @property
+    def few_rows(self) -> bool:
+        """Whether axes found from all rows, being few, would know too much of those held out."""
+        data = self.start.data
+        return data.n < ROWS_PER_FEATURE * data.dimension
+
 
 def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
     """Take the points to learn gradients at: some, or all where lengths are given in the data's units."""
@@ -66,10 +75,26 @@ def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
 
 
 class Trial(Generic[D, M_co]):
-    """One trial: the data in some axes, and the race of choices there."""
+    """One trial: the data in some axes, and the race of choices there.
 
-    def __init__(self, search: Search[D, M_co], start: Start[D]) -> None:
+    Parameters
+    ----------
+    search : Search
+    start : Start
+        The data in the axes of the trial.
+    fold_axes : callable or None
+        Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
+        trial serve all folds.
+    """
+
+    def __init__(
+        self,
+        search: Search[D, M_co],
+        start: Start[D],
+        fold_axes: Callable[[int], Array] | None = None,
+    ) -> None:
         self.search, self.start = search, start
+        self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.holdout = Holdout(self._learn_fold, [len(fold) for fold in search.folds])
 
@@ -88,9 +113,10 @@ class Trial(Generic[D, M_co]):
         race.run_to(SECOND_LOOK)
         near = Race(self.holdout, self._choices(self.grid.around(race.best)))
         near.run_to(FIRST_LOOK)
-        near.keep(12)
+        near.keep(3 * MOST_COMPARED)
+        race.keep(MOST_COMPARED)
         race.join(near.choices)
-        race.keep(12)
+        race.keep(MOST_COMPARED)
         if settings.may_krige:
             processes = self._race_processes(sorted({0, race.best.step}))
             if settings.final == "kriging":
@@ -146,14 +172,18 @@ class Trial(Generic[D, M_co]):
         farthest = self.search.settings.farthest(self.start.data.n)
         return min(half_of(n if farthest is None else min(farthest, n)), WIDEST)
 
-    def agop(self) -> Array:
-        """Averaged outer product (D, D) of the gradients of the best choice so far, over all data."""
-        fold, choice = self.holdout.fold(0), self.race.best
+    def agop_in_initial_axes(self, k: int) -> Array:
+        """Average the outer products (D, D) of the gradients of the best choice at the anchors of a fold."""
+        fold, choice = self.holdout.fold(k), self.race.best
         own = np.arange(len(fold.anchors))
         field = fold.field_for([choice])
         shapes = field.shapes_at(fold.anchors.rows, choice.step, own)
         _, gradients, _ = final_fits(fold.anchors, field, choice, shapes)
-        return global_agop(np.eye(self.start.data.dimension), gradients, fold.anchors.sample_weight)
+        return global_agop(self._axes_of_fold(k), gradients, fold.anchors.sample_weight)
+
+    def _axes_of_fold(self, k: int) -> Array:
+        """Axes (D, r) of a fold, relative to the initial ones."""
+        return self.start.axes if self._fold_axes is None else self._fold_axes(k)
 
     def _choices(self, grid: SearchGrid) -> list[Choice]:
         return grid.choices(self.start.data.dimension)
@@ -161,7 +191,10 @@ class Trial(Generic[D, M_co]):
     def _learn_fold(self, k: int) -> LearnedFold:
         """Learn a field without the points of a fold."""
         backend, settings, decisions = self.search.backend, self.search.settings, self.start.decisions
-        rest, held_out = backend.hold_out(self.start.data, self.search.folds[k])
+        data = self.start.data
+        if self._fold_axes is not None:
+            data = self.search.start.data.rotated(self._fold_axes(k))
+        rest, held_out = backend.hold_out(data, self.search.folds[k])
         site = backend.own_site(rest, anchor_points(settings, rest.n, FOLD_ANCHORS))
         anchors = backend.as_data(site)
 
@@ -170,7 +203,7 @@ class Trial(Generic[D, M_co]):
             return learn_field(site, anchors, decisions.update, settings.ridges, steps, SILENT)
 
         def see_farther() -> Site:
-            farther = self.start.data.seeing(settings.farthest(self.start.data.n))
+            farther = data.seeing(settings.farthest(data.n))
             return backend.hold_out(farther, self.search.folds[k])[1]
 
         start = GradientField(anchors, rest.n, rest.largest_size, decisions.update)

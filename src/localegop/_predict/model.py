@@ -26,6 +26,7 @@ from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
     Calibration,
     expect_deviation,
+    gradients_around,
     surroundings,
 )
 from localegop._progress import SILENT, Progress
@@ -289,11 +290,12 @@ class Model:
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
         squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
         error = near.means(squares, threads)[:, 0]
-        agop = np.zeros((len(place.centers), 0, 0))
+        agop, slope = np.zeros((len(place.centers), 0, 0)), np.zeros_like(noise)
+        if agops or slopes:
+            near = gradients_around(self.field, place.centers.rows, place.shape)
         if agops:
             agop = np.empty_like(place.shape)
             near.outer_products(self.loo.gradients, agop, threads)
-        slope = np.zeros_like(noise)
         if slopes:
             slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
         return Surroundings(noise, error, agop, slope)

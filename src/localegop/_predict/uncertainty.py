@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from localegop._core import Neighborhoods
 from localegop._data.units import ROUNDING
 from localegop._engine.centers import Centers, Widths
-from localegop._engine.gradient_field import GradientField
+from localegop._engine.gradient_field import FEWEST_GRADIENTS, GradientField
 
 Array = NDArray[np.float64]
 
@@ -103,13 +103,21 @@ def check_coverage(coverage: ArrayLike) -> Array:
 
 
 def surroundings(
-    field: GradientField, rows: Array, shapes: Array, own: NDArray[np.int64] | None = None
+    field: GradientField,
+    rows: Array,
+    shapes: Array,
+    own: NDArray[np.int64] | None = None,
+    size: float = SURROUNDINGS_SIZE,
 ) -> Neighborhoods:
-    """Neighborhoods of anchors over which noise and gradients are averaged.
-
-    For ``own`` see :meth:`GradientField.follow`.
-    """
+    """Neighborhoods of so many anchors, to average over; for ``own`` see :meth:`GradientField.follow`."""
     anchors = field.anchors
-    widths = Widths.of_sizes((min(SURROUNDINGS_SIZE, anchors.largest_size),), len(rows))
+    widths = Widths.of_sizes((min(size, anchors.largest_size),), len(rows))
     centers = Centers(rows, anchors.neighbor_lists(rows), own)
     return anchors.localize(centers, shapes, widths, keep=True).neighborhoods
+
+
+def gradients_around(field: GradientField, rows: Array, shapes: Array) -> Neighborhoods:
+    """Neighborhoods to average gradients over: as wide as if all points were anchors, if that is enough."""
+    share = field.anchors.n / field.n
+    size = SURROUNDINGS_SIZE if share == 1.0 else max(SURROUNDINGS_SIZE * share, FEWEST_GRADIENTS)
+    return surroundings(field, rows, shapes, size=size)
