@@ -319,7 +319,9 @@ def test_other_formats_are_named(saved, tmp_path, other):
 
 
 def test_code_of_ones_own_cannot_be_saved(tmp_path):
-    model = LocalEGOPRegressor(n_iter=1, kernel=lambda u: np.exp(-u)).fit(X[TRAIN], Y[TRAIN])
+    model = LocalEGOPRegressor(n_iter=1, degree=1, ridge=0.1, kernel=lambda u: np.exp(-u)).fit(
+        X[:60], Y[:60]
+    )
     with pytest.raises(ValueError, match="pickle or joblib"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def sample(n, f, noise=0.1, seed=0):
     return X, f(X) + noise * rng.standard_normal(n)
 
 
+@cache
 def fit(name, **parameters):
+    """Model and rows; the same ones for all tests, which change neither."""
     X, y = sample(300, FUNCTIONS[name])
     return LocalEGOPRegressor(**QUICK | parameters).fit(X, y), X
 

@@ -112,6 +112,7 @@ def test_the_query_strategy_has_intervals_too():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::localegop.ExtrapolationWarning")  # one query is just beyond the data
 @pytest.mark.parametrize("outputs", ["shared", "separate"])
 def test_several_outputs_have_noise_of_their_own(outputs):
     both = np.column_stack([Y, 100.0 * X[:, 0]])
