@@ -28,7 +28,7 @@ def prepared(labels=Y, choice=CHOICE, **parameters):
     backend = ProcessBackend(merge_rows(X, labels[:, None], np.ones(150)))
     given = {"n_iter": 1, "ridge": 1e-4, "initial_metric": "variance", "max_neighbors": 60}
     start = plan._start(backend, LocalEGOPRegressor(**given | parameters)._settings())
-    return backend, Start(replace(start.decisions, choice=choice), start.data)
+    return backend, replace(start, decisions=replace(start.decisions, choice=choice))
 
 
 def test_data_are_in_the_units_of_the_recursion():
@@ -115,7 +115,7 @@ def test_how_many_anchors_a_model_has(n, count, monkeypatch):
     backend, start = prepared()
     many = type("Many", (), {"n": n})()
     with pytest.raises(ZeroDivisionError):
-        _learn(backend, Start(start.decisions, many), SILENT)
+        _learn(backend, replace(start, data=many), SILENT)
     assert found == [count]
 
 

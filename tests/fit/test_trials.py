@@ -145,5 +145,5 @@ def test_slopes_of_the_best_choice_tell_the_direction():
     backend = ProcessBackend(merge_rows(rows, np.sin(rows[:, :1]), np.ones(240)))
     settings = LocalEGOPRegressor(n_jobs=1, n_iter=1, degree=1, initial_metric="variance")._settings()
     found = Search(backend, _start(backend, settings), draw_folds(240, 0))
-    agop = Trial(found, found.start).agop()
+    agop = Trial(found, found.start).agop_in_initial_axes(0)
     assert agop.shape == (3, 3) and agop[0, 0] > 0.99 * np.trace(agop)

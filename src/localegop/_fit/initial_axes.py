@@ -25,11 +25,20 @@ NEGLIGIBLE = 1e-5  # share of the squared slopes below which a direction is left
 KEPT_SCALE = 0.05  # shortest axis as a share of the longest: what looks flat at first may not be
 
 
-def find_first_axes(backend: Backend[D, M_co], data: D, ridges: tuple[float, ...]) -> Array:
-    """Axes (D, D) from rounds of pilot fits; as they are if slopes do not help."""
+def find_first_axes(
+    backend: Backend[D, M_co],
+    data: D,
+    ridges: tuple[float, ...],
+    held_out: NDArray[np.intp] | None = None,
+) -> Array:
+    """Axes (D, D) from rounds of pilot fits, without some points if given; unchanged if slopes are no help."""
+
+    def seen(some: D) -> D:
+        return some if held_out is None else some.without(held_out)
+
     axes = best = np.eye(data.dimension)
-    rotated, error = data, np.inf
-    found = backend.extent(data)
+    rotated, error = seen(data), np.inf
+    found = backend.extent(rotated)
     for _ in range(MOST_ROUNDS):
         pilot = run_pilot(backend, rotated, ridges, gradients=True)
         if pilot.error < error:
@@ -38,7 +47,7 @@ def find_first_axes(backend: Backend[D, M_co], data: D, ridges: tuple[float, ...
             break
         error = pilot.error
         axes = axes_from(found, global_agop(axes, pilot.gradients, pilot.sample_weight), leave_out=False)
-        rotated = data.rotated(axes)
+        rotated = seen(data.rotated(axes))
     return best
 
 

@@ -97,7 +97,7 @@ def _trial_from_pilot(search: Search[D, M_co]) -> Trial[D, M_co]:
     start = search.start.in_axes(find_first_axes(backend, data, ridges))
     if not search.few_rows:
         return Trial(search, start)
-    return Trial(search, start, lambda k: find_first_axes(backend, data.without(search.folds[k]), ridges))
+    return Trial(search, start, lambda k: find_first_axes(backend, data, ridges, search.folds[k]))
 
 
 def _trial_from_slopes(search: Search[D, M_co], first: Trial[D, M_co]) -> Trial[D, M_co]:

@@ -173,7 +173,7 @@ class Trial(Generic[D, M_co]):
         return min(half_of(n if farthest is None else min(farthest, n)), WIDEST)
 
     def agop_in_initial_axes(self, k: int) -> Array:
-        """Average the outer products (D, D) of the gradients of the best choice at the anchors of a fold."""
+        """Average the outer products (D, D) of the gradients of the best choice at a fold's anchors."""
         fold, choice = self.holdout.fold(k), self.race.best
         own = np.arange(len(fold.anchors))
         field = fold.field_for([choice])
