@@ -137,7 +137,7 @@ def test_plans_grow_with_the_problem(capsys):
 
 def test_plans_know_what_a_fit_will_do():
     anchors = {n: plan(n, 10, 2, "4GB", show=False).anchors for n in (500, 5_000, 30_000, 10**6)}
-    assert list(anchors.values()) == [500, 1000, 3000, 4000]
+    assert list(anchors.values()) == [500, 1000, 2000, 2000]
     free = plan(10**6, 10, 2, "4GB", show=False)
     fixed = plan(10**6, 10, 2, "4GB", initial_metric="variance", show=False)
     assert fixed.fit_seconds < 0.5 * free.fit_seconds and fixed.needed < free.needed

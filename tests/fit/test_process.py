@@ -14,7 +14,6 @@ from localegop._engine.settings import unit_length
 from localegop._fit import plan
 from localegop._fit.plan import _learn
 from localegop._fit.process import ProcessBackend
-from localegop._fit.trials import Start
 from localegop._progress import SILENT, ProgressBar
 from localegop.datasets import make_helix
 

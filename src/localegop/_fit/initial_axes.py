@@ -31,7 +31,10 @@ def find_first_axes(
     ridges: tuple[float, ...],
     held_out: NDArray[np.intp] | None = None,
 ) -> Array:
-    """Axes (D, D) from rounds of pilot fits, without some points if given; unchanged if slopes are no help."""
+    """Axes (D, D) from rounds of pilot fits, without some points if given.
+
+    They stay as they are if slopes do not help.
+    """
 
     def seen(some: D) -> D:
         return some if held_out is None else some.without(held_out)
