@@ -100,8 +100,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         error there; polynomials if a ``degree`` is given. The query strategy knows polynomials only.
     max_neighbors : int, "auto" or None, default="auto"
         A center looks at its nearest this many points only, which makes its cost independent of n. "auto"
-        means 1,000, and up to 32,768 for the final fit where wider neighborhoods do better at held-out
-        points, as with very many rows and noisy labels. None means all points.
+        means 1,000, and all (32,768 if there are more than 131,072) for the final fit where wider
+        neighborhoods do better at held-out points, as with very many rows and noisy labels. None means all
+        points.
     outputs : {"shared", "separate"}, default="shared"
         With several outputs, one metric for all of them (from the sum of their AGOPs) or one for each.
     missing : {"error", "drop"}, default="error"
