@@ -40,7 +40,7 @@ sets scatter by some percent. Written by `python benchmarks/defaults.py --page F
 LOOKING = (isotropic_baseline, race, trials)
 
 
-def mean_errors(errors, sample_weight, variances):
+def mean_errors(errors, sample_weight, variances, is_process):
     """Errors as they were seen, whatever the variances."""
     return sample_weight @ errors / sample_weight.sum()
 

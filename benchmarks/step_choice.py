@@ -99,10 +99,11 @@ def compare(name, X, y, queries, truth):
     )
     field, site = learn(backend, data, update, np.arange(data.n))
     loo = (values_at(field, site, choices, np.arange(data.n)) - data.labels) ** 2
-    there = LocalSite(data, data.centers(centers), target[:, None], np.ones(len(target)))
+    there = LocalSite.at(data, centers, target[:, None], np.ones(len(target)))
     values = values_at(field, there, choices)
     held_out, variances = held_out_errors(backend, data, update, choices)
-    expected = expected_errors(held_out, np.ones(len(held_out)), variances)
+    polynomials = np.zeros(len(choices), dtype=bool)
+    expected = expected_errors(held_out, np.ones(len(held_out)), variances, polynomials)
     ranking, everyone = np.argsort(held_out.mean(axis=0)), np.arange(len(target))
 
     def error(guess):
