@@ -16,7 +16,7 @@ class MadeUpHoldout:
 
     def __init__(self, errors, variances=None, weight=None):
         self.table = np.asarray(errors, dtype=float)
-        self.count = len(self.table)
+        self.count = self.first_count = len(self.table)
         self.factors = np.zeros(self.table.shape[1]) if variances is None else np.asarray(variances)
         self.weight = np.ones(self.count) if weight is None else np.asarray(weight, dtype=float)
         self.asked = []

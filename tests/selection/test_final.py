@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.selection.made_up import MadeUpHoldout, choices
 
+from localegop._selection import final
 from localegop._selection.final import FINALISTS, Final
 from localegop._selection.race import Race
 
@@ -47,6 +48,15 @@ def test_it_ends_with_the_last_point():
     race = race_of(swinging(0.0, 1.0, n=300), [0.1, 0.1])
     Final([race]).decide()
     assert race.points == 300
+
+
+@pytest.mark.parametrize(("first_fold", "points"), [(50, 200), (250, 400)])
+def test_it_ends_after_some_thousand_points_or_the_first_fold(monkeypatch, first_fold, points):
+    monkeypatch.setattr(final, "MOST_POINTS", 150)
+    race = race_of(swinging(0.0, 1.0, n=600), [0.1, 0.1])
+    race.holdout.first_count = first_fold
+    Final([race]).decide()
+    assert race.points == points  # from 100 on they are doubled
 
 
 def test_four_finalists_of_all_races_go_on():

@@ -95,6 +95,11 @@ class Holdout:
         """Number of points held out, in all folds."""
         return int(self._ends[-1])
 
+    @property
+    def first_count(self) -> int:
+        """Number of points held out of the first fold."""
+        return int(self._ends[0])
+
     def fold(self, k: int) -> LearnedFold:
         """Return a fold, learned now or before."""
         if k not in self._learned:
