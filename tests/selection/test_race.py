@@ -181,7 +181,7 @@ def test_points_of_no_weight_do_not_count():
 
 def test_differences_from_another_choice_than_the_best():
     errors = np.tile([1.0, 3.0], (10, 1))
-    assert differences(errors, np.ones(10), 1)[0].tolist() == [-2.0, 0.0]
+    assert differences(errors, np.ones(10), 1)[0] == pytest.approx([-2.0, 0.0])
 
 
 def test_the_best_is_kept_even_if_another_was_clearly_better_at_the_points_seen():

@@ -113,7 +113,7 @@ class Holdout:
     def variances(self, choices: Sequence[Choice], stop: int) -> Array:
         """Mean variance factors (choice,) of choices at the first held-out points."""
         found, weight = self._measure(variances_at, choices, 0, stop)
-        means: Array = weight @ found / weight.sum()
+        means: Array = np.einsum("i,ic->c", weight, found, optimize=False) / weight.sum()
         return means
 
     def _measure(

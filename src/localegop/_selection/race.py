@@ -52,8 +52,7 @@ class Race:
     @property
     def means(self) -> Array:
         """Mean squared errors (choice,)."""
-        means: Array = self.weight @ self.errors / self.weight.sum()
-        return means
+        return weighted_means(self.errors, self.weight)
 
     @property
     def best(self) -> Choice:
@@ -116,7 +115,7 @@ def expected_errors(
     found = np.divide(seen**2, seen + doubt, out=np.zeros_like(seen), where=seen > 0.0)
     if is_process.all():
         return found
-    means = sample_weight @ errors / sample_weight.sum()
+    means = weighted_means(errors, sample_weight)
     found += float(means.min()) * np.where(is_process, 0.0, variances)  # the noise is at most the error
     best = int(np.argmin(np.where(is_process, np.inf, found)))
     gain, doubt = differences(errors, sample_weight, best)
@@ -126,9 +125,15 @@ def expected_errors(
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
-    """Mean differences (choice,) from one choice, the best if none is given, and their standard errors."""
-    weight = sample_weight / sample_weight.sum()
-    gap = errors - errors[:, [int(np.argmin(weight @ errors)) if best is None else best]]
-    seen = weight @ gap
-    doubt: Array = np.sqrt(weight @ (gap - seen) ** 2 / len(weight))
+    """Differences (choice,) of means from that of a choice, the best if none is given, and their errors."""
+    at = int(np.argmin(weighted_means(errors, sample_weight))) if best is None else best
+    gap = errors - errors[:, [at]]
+    seen = weighted_means(gap, sample_weight)
+    doubt: Array = np.sqrt(weighted_means((gap - seen) ** 2, sample_weight) / len(gap))
     return seen, doubt
+
+
+def weighted_means(values: Array, weight: Array) -> Array:
+    """Means (choice,) of values (point, choice), without BLAS, whose sums may depend on the threads."""
+    means: Array = np.einsum("i,ic->c", weight, values, optimize=False) / weight.sum()
+    return means
