@@ -225,10 +225,6 @@ class LocalData:
         """Centers at some of these points, each without itself, with the points that they may look at."""
         return Centers(self.rows[points], self.neighbor_lists(self.rows[points]), points)
 
-    def all_own_centers(self, lists: NeighborLists | None) -> Centers:
-        """Centers at all of these points, each without itself, with the points that they may look at."""
-        return Centers(self.rows, lists, np.arange(self.n))
-
     def localize(
         self,
         centers: Centers,

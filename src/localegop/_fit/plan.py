@@ -31,7 +31,7 @@ from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
 from localegop._selection.kriging import default_kriging
-from localegop._selection.race import Race
+from localegop._selection.race import Race, differences
 from localegop._selection.search_grid import grid_for
 
 Array = NDArray[np.float64]
@@ -127,10 +127,9 @@ def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
 def _may_be_better(race: Race, best: Race) -> bool:
     """Whether a race may have a better end than the one that is ahead."""
     points = min(race.points, best.points)
-    weight = race.weight[:points] / race.weight[:points].sum()
-    gap = race.errors[:points, np.argmin(race.means)] - best.errors[:points, np.argmin(best.means)]
-    mean = float(weight @ gap)
-    return mean < float(np.sqrt(weight @ (gap - mean) ** 2 / points))
+    pair = [one.errors[:points, np.argmin(one.means)] for one in (best, race)]
+    behind, doubt = differences(np.column_stack(pair), race.weight[:points], 0)
+    return bool(behind[1] < doubt[1])
 
 
 def _axes_are_free(search: Search[D, M_co]) -> bool:

@@ -113,8 +113,7 @@ class Holdout:
     def variances(self, choices: Sequence[Choice], stop: int) -> Array:
         """Mean variance factors (choice,) of choices at the first held-out points."""
         found, weight = self._measure(variances_at, choices, 0, stop)
-        means: Array = np.einsum("i,ic->c", weight, found, optimize=False) / weight.sum()
-        return means
+        return weighted_means(found, weight)
 
     def _measure(
         self,
@@ -146,10 +145,7 @@ class Holdout:
 def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
     """Squared errors (point, choice) at the centers of a site, averaged over outputs."""
     errors = np.empty((len(site), len(choices)))
-    for kind, step, numbers, shapes in _by_step(field, site, choices):
-        some = [choices[k] for k in numbers]
-        find = _polynomials if kind is Polynomial else _processes
-        values = find(field, site, step, shapes, some)
+    for numbers, values in _fits_by_step(field, site, choices, variances=False):
         errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
     return errors
 
@@ -157,11 +153,25 @@ def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Ar
 def variances_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
     """Variance factors (point, choice) at the centers of a site."""
     factors = np.empty((len(site), len(choices)))
-    for kind, step, numbers, shapes in _by_step(field, site, choices):
-        some = [choices[k] for k in numbers]
-        find = _polynomials if kind is Polynomial else _processes
-        factors[:, numbers] = find(field, site, step, shapes, some, variances=True)
+    for numbers, found in _fits_by_step(field, site, choices, variances=True):
+        factors[:, numbers] = found
     return factors
+
+
+def weighted_means(values: Array, weight: Array) -> Array:
+    """Means (choice,) of values (point, choice), without BLAS, whose sums may depend on the threads."""
+    means: Array = np.einsum("i,ic->c", weight, values, optimize=False) / weight.sum()
+    return means
+
+
+def _fits_by_step(
+    field: GradientField, site: Site, choices: Sequence[Choice], *, variances: bool
+) -> Iterator[tuple[list[int], Array]]:
+    """Numbers of the choices of each kind and step, with their values or variance factors."""
+    for kind, step, numbers, shapes in _by_step(field, site, choices):
+        find = _polynomials if kind is Polynomial else _processes
+        some = [choices[k] for k in numbers]
+        yield numbers, find(field, site, step, shapes, some, variances=variances)
 
 
 def _by_step(
@@ -185,7 +195,7 @@ def _polynomials(
     shapes: Array,
     choices: Sequence[Choice],
     *,
-    variances: bool = False,
+    variances: bool,
 ) -> Array:
     """Values (point, choice, output) of polynomials after a step, or variance factors (point, choice)."""
     finals = [choice.final for choice in choices if isinstance(choice.final, Polynomial)]
@@ -215,7 +225,7 @@ def _processes(
     shapes: Array,
     choices: Sequence[Choice],
     *,
-    variances: bool = False,
+    variances: bool,
 ) -> Array:
     """Values (point, choice, output) of kriging after a step, or variance factors (point, choice)."""
     finals = [choice.final for choice in choices if isinstance(choice.final, Kriging)]

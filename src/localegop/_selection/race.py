@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging
-from localegop._selection.holdout import Holdout
+from localegop._selection.holdout import Holdout, weighted_means
 
 Array = NDArray[np.float64]
 
@@ -131,9 +131,3 @@ def differences(errors: Array, sample_weight: Array, best: int | None = None) ->
     seen = weighted_means(gap, sample_weight)
     doubt: Array = np.sqrt(weighted_means((gap - seen) ** 2, sample_weight) / len(gap))
     return seen, doubt
-
-
-def weighted_means(values: Array, weight: Array) -> Array:
-    """Means (choice,) of values (point, choice), without BLAS, whose sums may depend on the threads."""
-    means: Array = np.einsum("i,ic->c", weight, values, optimize=False) / weight.sum()
-    return means
