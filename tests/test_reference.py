@@ -91,9 +91,9 @@ def test_isotropic_fit_agrees_with_statsmodels():
         assert ours[1] == pytest.approx(gradient, rel=1e-8)
 
 
-@pytest.mark.parametrize("weighting", ["uniform", "paper", "unbiased"])
+@pytest.mark.parametrize("weighting", ["literal", "renormalized", "uniform", "unbiased"])
 def test_weightings_by_hand(weighting):
-    """With everything drawn, 'paper' and 'unbiased' are the weighted mean, 'uniform' the plain one."""
+    """With everything drawn all are the weighted mean, except 'uniform', the plain one."""
     fit = local_egop(X, Y, QUERY, n_iter=1, n_subsamples=len(X), weighting=weighting, exclusion_radius=None)
     metric = fit.trace.metric[0]
     rest = [np.delete(np.arange(len(X)), i) for i in range(len(X))]

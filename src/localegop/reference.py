@@ -15,13 +15,14 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Profile = Callable[[Array], Array]
+Weighting = Literal["literal", "renormalized", "uniform", "unbiased"]
 
 # Radial profiles k(u) of the squared Mahalanobis distance u.
 KERNELS: dict[str, Profile] = {
@@ -48,9 +49,9 @@ class Trace:
     metric : ndarray of shape (T, D, D)
         Metric M_t that defined the neighborhood.
     agop : ndarray of shape (T, D, D)
-        Averaged gradient outer product L_t found in it.
+        Averaged gradient outer product L_t found in it, the sum of line 12.
     loo_error : ndarray of shape (T,)
-        Leave-one-out mean squared error of step t.
+        Leave-one-out squared error of step t, the sum of line 13.
     estimate : ndarray of shape (T,)
         Local linear estimate of f(x*) at step t.
     gradient : ndarray of shape (T, D)
@@ -90,11 +91,11 @@ def local_egop(
     exclusion_radius: float | None = 1.6,
     covariance_cap: float | None = None,
     kernel: str | Profile = "gaussian",
-    weighting: Literal["uniform", "paper", "unbiased"] = "uniform",
+    weighting: Weighting = "literal",
     ridge: float = 1e-8,
     random_state: int | np.random.Generator | None = None,
 ) -> ReferenceFit:
-    """Estimate f(query) and its gradient with Local EGOP Learning (Algorithm 1).
+    """Estimate f(query) and its gradient with Algorithm 1, Local EGOP Learning.
 
     Parameters
     ----------
@@ -122,11 +123,15 @@ def local_egop(
         zeta; no direction of the localization gets a variance 1/eigenvalue(M) above it.
     kernel : str or callable, default="gaussian"
         One of ``KERNELS`` or a profile k(u) of the squared distance.
-    weighting : {"uniform", "paper", "unbiased"}, default="uniform"
-        How the m sampled outer products and squared errors are averaged. "paper" multiplies by w_i, so
-        that a point drawn with probability w_i counts w_i^2; "uniform" counts every drawn point once;
-        "unbiased" divides w_i by the chance of having been drawn, which is the w-weighted average in
-        the limits m << n (then equal to "uniform") and m >= n (then equal to "paper").
+    weighting : {"literal", "renormalized", "uniform", "unbiased"}, default="literal"
+        What the m sampled outer products and squared errors count in the sums of lines 12 and 13.
+        "literal" is what the paper prints: w_i, which sums to one over all points, and over the sample to
+        less. So errors of early steps, whose weight is spread over many points of which few are drawn,
+        look smaller than they are, and the step chosen is an early one under noise. "renormalized"
+        divides by the sum over the sample. Both count a point that is drawn with probability w_i like
+        w_i^2. "uniform" counts every drawn point once; "unbiased" divides w_i by the chance of having been
+        drawn, which is the w-weighted average in the limits m << n (then equal to "uniform") and m >= n,
+        where all but "uniform" are the same.
     ridge : float, default=1e-8
         Ridge of the local regressions, relative to the mean local variance of the features.
     random_state : int, Generator or None, default=None
@@ -180,6 +185,7 @@ def local_egop(
             values[k], gradients[k] = local_linear(X[others], y[others], X[i], metric, profile, ridge)
 
         share = _averaging_weights(weights[sample], inclusion, weighting)
+        # Alg. 1, lines 12 and 13: w is normalized over all n points in line 5, and not again over S.
         agop = np.einsum("i,ia,ib->ab", share, gradients, gradients)  # Alg. 1, line 12
         loo_error = float(share @ (y[sample] - values) ** 2)  # Alg. 1, line 13
 
@@ -276,13 +282,15 @@ def _subsample(weights: Array, m: int, rng: np.random.Generator) -> tuple[NDArra
 
 
 def _averaging_weights(weights: Array, inclusion: Array, weighting: str) -> Array:
-    share: Array = {
+    if weighting == "literal":
+        return weights
+    share = {
+        "renormalized": weights,
         "uniform": np.ones_like(weights),
-        "paper": weights.copy(),
         "unbiased": weights / inclusion,
     }[weighting]
-    share /= share.sum()
-    return share
+    normalized: Array = share / share.sum()
+    return normalized
 
 
 def _targets_effective_size(schedule: Any) -> bool:
@@ -401,5 +409,5 @@ def _check_choices(momentum: float, ridge: float, weighting: str) -> None:
         raise ValueError(f"momentum must lie in (0, 1], got {momentum!r}")
     if not 0.0 <= ridge < math.inf:
         raise ValueError(f"ridge must be non-negative and finite, got {ridge!r}")
-    if weighting not in ("uniform", "paper", "unbiased"):
-        raise ValueError(f"weighting must be 'uniform', 'paper' or 'unbiased', got {weighting!r}")
+    if weighting not in get_args(Weighting):
+        raise ValueError(f"weighting must be one of {list(get_args(Weighting))}, got {weighting!r}")

@@ -80,7 +80,7 @@ def test_without_torch_the_rest_of_the_annulus_runs(missing, tmp_path, monkeypat
     out, err = capsys.readouterr()
     wanted = f"transformer is left out for want of {' and '.join(missing)}: pip install 'localegop[paper]'"
     assert wanted in err
-    assert "annulus.png" in out and "Local EGOP" in out
+    assert "annulus.png" in out and "Algorithm 1" in out
 
 
 def test_without_matplotlib_nothing_starts(tmp_path, monkeypatch, one_line_and_two):

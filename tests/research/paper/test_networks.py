@@ -282,7 +282,7 @@ def test_malonaldehyde_agrees_only_near_the_numbers_of_the_paper():
     bad = {"local_egop": 2e-3, "nadaraya_watson": 0.02, "kernel_ridge": 1e-3}
     verdicts = [each.agrees for each in malonaldehyde.findings(molecule_tables(bad), parameters)]
     assert verdicts == ["no", "no", "no"]
-    assert malonaldehyde.summary(molecule_tables(good), parameters)["method"][0] == "Local EGOP"
+    assert malonaldehyde.summary(molecule_tables(good), parameters)["method"][0] == "field Local EGOP"
 
 
 def test_figures_do_with_few_parts():

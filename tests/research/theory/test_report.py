@@ -17,6 +17,12 @@ FAILED = (
     "Sphere: mixed entry of the Hessian",
     "Remainder in the normal directions",
     "Number of steps for n samples",
+    "Concentration of the denominator as printed",
+    "Covariance of μ_{k,M} is proportional",
+    "Mixed block of the remainder",
+    "Expansion with the mean Hessian over Null",
+    "Variance on Null fixed at every step",
+    "Rate of gradients that both propositions assume",
 )
 
 GOOD = Claim("A claim", "x = 1", "1.00", True)

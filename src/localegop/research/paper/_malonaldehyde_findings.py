@@ -32,7 +32,7 @@ def mean_mse(rows: Table, **case: str) -> float:
 
 
 def _compare_with_paper(rows: Table, method: str) -> Finding | None:
-    """Compare with a number of the paper: at most that of Local EGOP, within a fifth of the other."""
+    """Compare with a number of the paper: at most that of Algorithm 1, within a fifth of the other."""
     own = select_rows(rows, method=method)
     if not len(own["mse"]):
         return None
@@ -51,7 +51,7 @@ def _compare_with_paper(rows: Table, method: str) -> Finding | None:
 
 
 def _best_of_all(rows: Table, source: str) -> Finding | None:
-    """Say in which cases Local EGOP has the least error."""
+    """Say in which cases field Local EGOP has the least error."""
     wins, lines = [], []
     for split, torsion in product(("random", "blocks"), TORSIONS):
         own = select_rows(rows, source=source, split=split, torsion=torsion)
@@ -65,7 +65,7 @@ def _best_of_all(rows: Table, source: str) -> Finding | None:
     if not wins:
         return None
     return Finding(
-        f"Local EGOP has the least error, {SOURCES[source]}",
+        f"field Local EGOP has the least error, {SOURCES[source]}",
         "compared with Nadaraya-Watson only, random split",
         "; ".join(lines),
         "yes" if all(wins) else "in part" if any(wins) else "no",

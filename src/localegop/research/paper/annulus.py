@@ -1,4 +1,4 @@
-"""Localizations on the annulus: Local EGOP step by step, and the embedding of a transformer in training."""
+"""Localizations on the annulus: Algorithm 1 by steps, and the embedding of a transformer in training."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from localegop.research.paper.tracing import metric_weights, trace_query
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REVISION = 2  # lines 12 and 13 of Algorithm 1 as printed
 TITLE = "Localizations on the annulus, and those of a transformer"
 CAPTIONS = {
     "annulus": (
         "Labels on a sector of an annulus depend on the angle only (color). Points are as opaque as their "
-        "weight around the orange cross, (1, 0). Top: Local EGOP after some steps, weights exp(-d²) with "
+        "weight around the orange cross, (1, 0). Top: Algorithm 1 after some steps, weights exp(-d²) with "
         "d the distance in the learned metric. Bottom: weights exp(-d²/8) with d the distance in the last "
         "embedding of an FT-Transformer after some batches of training. Numbers are the deviations of the "
         "localization along and across the radius through the cross. The polynomial is the first random "
@@ -45,7 +46,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "default": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 20}},
     "full": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 40}},
 }
-KINDS = {"local_egop": ("Local EGOP", "step"), "transformer": ("FT-Transformer", "batch")}
+KINDS = {"local_egop": ("Algorithm 1", "step"), "transformer": ("FT-Transformer", "batch")}
 _SHOWN = 6000  # points drawn
 _DIGITS = 6  # of the stored weights: they are drawn as opacities
 
@@ -210,7 +211,7 @@ def _draw_layers(shown: Tables, parameters: Parameters) -> Figure:
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Say how long and thin the localizations become."""
     lines = []
-    for kind, name in (("local_egop", "Local EGOP"), ("transformer", "the transformer's embedding")):
+    for kind, name in (("local_egop", "Algorithm 1"), ("transformer", "the transformer's embedding")):
         if kind not in tables:
             continue
         steps = steps_of(tables[kind])

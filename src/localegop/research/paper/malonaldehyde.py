@@ -1,4 +1,4 @@
-"""Torsions of malonaldehyde: errors of Local EGOP and other methods, and pictures of the data."""
+"""Torsions of malonaldehyde: errors of field Local EGOP, Algorithm 1 and others, and pictures."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from localegop.results import Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REVISION = 2  # lines 12 and 13 of Algorithm 1 as printed
 TITLE = "Torsions of malonaldehyde"
 CAPTIONS = {
     "malonaldehyde": (

@@ -10,13 +10,14 @@ from localegop.research.paper.drawing import COLORS, Array, panels
 from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, table_of_rows
 from localegop.research.paper.tracing import covariance_eigenvalues, trace_query
 from localegop.research.theory.decay import autocorrelation
-from localegop.research.theory.problems import full_rank
+from localegop.research.theory.problems import Problem, full_rank
 from localegop.research.theory.quadrature import gauss_hermite
 from localegop.schedules import PowerLaw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REVISION = 3  # lines 12 and 13 of Algorithm 1 as printed, and the neutral mode
 TITLE = "Momentum"
 CAPTIONS = {
     "momentum": (
@@ -26,6 +27,14 @@ CAPTIONS = {
         "Without momentum the larger eigenvalues swing from step to step. The paper does not say which "
         "data and settings its figure has; these were chosen among about ten because they show the "
         "effect, and the table below has the paper's generic settings as well."
+    ),
+    "momentum_neutral": (
+        "What momentum does not settle: the larger over the smaller of the two eigenvalues across the "
+        "gradient, each divided by its limit for a definite Hessian (β = 0.7). Left the Hessian across the "
+        "gradient has a positive and a negative eigenvalue; then any ratio is a fixed point of the "
+        "recursion, nothing calls it back, and errors of the samples make it drift. Right it is positive "
+        "definite, and one is the only fixed point. Dashed: exact gradients. Solid: Algorithm 1 on data "
+        "sets of their own, as far as at least 50 points count."
     ),
 }
 _BASE: dict[str, Any] = {
@@ -54,6 +63,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 # The profile exp(-x'Mx) is a Gaussian of covariance M^{-1} / 2; the recursion is written in covariances.
 _HALF = 0.5
 _BURN_IN = 10
+CALM = 0.7  # the momentum with which oscillations die out
+ENOUGH = 50  # effective points from which on a neighborhood is looked at
+NEUTRAL = {
+    "Hessian across $g$ indefinite": ("exact", "samples"),
+    "definite": ("definiteexact", "definite"),
+}
 WILD = 0.2  # change per step from which on we call it an oscillation, as the paper does
 
 
@@ -66,7 +81,9 @@ def parts(parameters: Parameters) -> dict[str, float]:
         for beta in parameters["momenta"]
     }
     generic = {name.replace("samples", "paper"): 8.0 for name in samples}
-    return samples | generic | {f"exact_momentum={beta:g}": 2.0 for beta in parameters["momenta"]}
+    definite = {f"definite_momentum={CALM:g}_rep={rep}": cost for rep in range(parameters["replicates"])}
+    exact = {f"exact_momentum={beta:g}": 2.0 for beta in parameters["momenta"]}
+    return samples | generic | definite | exact | {f"definiteexact_momentum={CALM:g}": 2.0}
 
 
 def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table:
@@ -76,8 +93,8 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
     if kind == "paper":
         parameters = {**parameters, **parameters["paper"]}
     schedule = PowerLaw(scale=parameters["bandwidth"])
-    problem = full_rank(parameters["dimension"])
-    if kind == "exact":
+    problem = full_rank(parameters["dimension"], definite=kind.startswith("definite"))
+    if kind.endswith("exact"):
         trace = problem.run(
             schedule=lambda t: _HALF * schedule(t),
             momentum=chosen["momentum"],
@@ -87,7 +104,8 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
             smoothed=True,
             rule=gauss_hermite(problem.dimension, 5),
         )
-        return _rows(trace.eigenvalues[:, ::-1] / _HALF)
+        ratios = neutral_ratios(problem, trace.covariance)
+        return _rows(trace.eigenvalues[:, ::-1] / _HALF, ratios, np.full(len(trace), np.inf))
     seed = 1000 * seed + int(chosen["rep"])
     X = np.random.default_rng(seed).uniform(-1.0, 1.0, (parameters["n_samples"], problem.dimension))
     sampled = trace_query(
@@ -100,12 +118,31 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
         momentum=chosen["momentum"],
         **{key: parameters[key] for key in ("n_iter", "n_subsamples", "initial_scale")},
     )
-    return _rows(covariance_eigenvalues(sampled.metric[:, 0]))
+    ratios = neutral_ratios(
+        problem, np.asarray(np.linalg.pinv(sampled.metric[:, 0], hermitian=True), dtype=np.float64)
+    )
+    return _rows(covariance_eigenvalues(sampled.metric[:, 0]), ratios, sampled.effective_size[:, 0])
 
 
-def _rows(eigenvalues: Array) -> Table:
+def neutral_ratios(problem: Problem, covariances: Array) -> Array:
+    """Largest over smallest eigenvalue of W'C_t W, C_t the covariance across g, W W' = |Hessian there|."""
+    g = problem.function.gradient(problem.query[None])[0]
+    across = np.linalg.svd(g[None])[2][1:].T
+    values, vectors = np.linalg.eigh(across.T @ problem.function.hessian(problem.query[None])[0] @ across)
+    whitening = across @ vectors * np.sqrt(np.abs(values))
+    found = np.linalg.eigvalsh(whitening.T @ covariances @ whitening)
+    ratios: Array = found[:, -1] / np.maximum(found[:, 0], np.finfo(float).tiny)
+    return ratios
+
+
+def _rows(eigenvalues: Array, ratios: Array, sizes: Array) -> Table:
     return table_of_rows(
-        {"step": t, **{f"eigenvalue{k + 1}": value for k, value in enumerate(values)}}
+        {
+            "step": t,
+            **{f"eigenvalue{k + 1}": value for k, value in enumerate(values)},
+            "ratio": ratios[t],
+            "effective_size": sizes[t],
+        }
         for t, values in enumerate(eigenvalues)
     )
 
@@ -143,7 +180,23 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
         frameon=False,
         fontsize=9,
     )
-    return {"momentum": figure}
+    return {"momentum": figure, "momentum_neutral": _draw_neutral(tables)}
+
+
+def _draw_neutral(tables: Tables) -> Figure:
+    """Draw the ratios across the gradient: Hessian indefinite there, and definite."""
+    figure, axes = panels(1, 2, width=3.8, height=3.3, sharey=True)
+    for axis, (title, (exact, samples)) in zip(axes[0], NEUTRAL.items(), strict=True):
+        for part in (part for part in tables if part.startswith(f"{samples}_momentum={CALM:g}_")):
+            table = tables[part]
+            enough = table["effective_size"] >= ENOUGH
+            axis.semilogy(table["step"][enough], table["ratio"][enough], lw=1.2)
+        found = tables.get(f"{exact}_momentum={CALM:g}")
+        if found is not None:
+            axis.semilogy(found["step"], found["ratio"], color="0.2", ls="--", lw=1.4)
+        axis.set(title=title, xlabel="step $t$")
+    axes[0, 0].set_ylabel("ratio of the two across $g$")
+    return figure
 
 
 def _label(k: int, parameters: Parameters) -> str:
@@ -173,7 +226,38 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
                 swings[beta] = np.mean(found, axis=0)
         if len(swings) == 2 and 1.0 in swings:
             lines.append(_comparison(settings, swings))
-    return lines
+    return [*lines, *_neutral_finding(tables)]
+
+
+def _last_ratio(table: Table) -> float:
+    """Ratio at the last step at which enough points count."""
+    return float(table["ratio"][np.flatnonzero(table["effective_size"] >= ENOUGH)[-1]])
+
+
+def _neutral_finding(tables: Tables) -> list[Finding]:
+    """Say how far the ratio across the gradient drifts."""
+    found = {}
+    for exact, samples in NEUTRAL.values():
+        parts = [part for part in tables if part.startswith(f"{samples}_momentum={CALM:g}_")]
+        if f"{exact}_momentum={CALM:g}" in tables and parts:
+            ratios = [_last_ratio(tables[part]) for part in parts]
+            found[samples] = _last_ratio(tables[f"{exact}_momentum={CALM:g}"]), ratios
+    if len(found) < 2:
+        return []
+    shown = {name: ", ".join(f"{ratio:.3g}" for ratio in ratios) for name, (_, ratios) in found.items()}
+    drifts = max(found["samples"][1]) > 1.5 * max(found["definite"][1])
+    return [
+        Finding(
+            f"with momentum, β = {CALM:g}, the recursion settles; ratio of the two eigenvalues across the "
+            "gradient, over that of the limit for a definite Hessian",
+            "X_t converges to some L with (LJ)² = I, which for an indefinite Hessian is a family (Lemma "
+            "Generic J); what samples do within it is not said",
+            f"indefinite: {found['samples'][0]:.3g} with exact gradients, {shown['samples']} in the data "
+            f"sets; definite: {found['definite'][0]:.3g} and {shown['definite']}. The ratio is neutral "
+            "where the Hessian is indefinite, and sampling errors add up in it",
+            "in part" if drifts else "yes",
+        )
+    ]
 
 
 def _comparison(settings: str, swings: dict[float, Array]) -> Finding:

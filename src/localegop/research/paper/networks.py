@@ -1,4 +1,4 @@
-"""Learning curves on the helix in R^5: Local EGOP, the paper's networks, and methods it did not try."""
+"""Learning curves on the helix in R^5: field Local EGOP, Algorithm 1, networks, and other methods."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ from localegop.research.peers.networks import FAMILIES, Family, TunedNetwork
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REVISION = 2  # lines 12 and 13 of Algorithm 1 as printed
 TITLE = "Against networks, kernels and trees"
 CAPTIONS = {
     "networks": (
-        "Test error on the noisy helix in R^5 against the number of training points. Left: Local EGOP and "
-        "the paper's families of two-layer networks. Solid curves choose a network on validation rows; "
+        "Test error on the noisy helix in R^5 against the number of training points. Left: field "
+        "Local EGOP, Algorithm 1 and the paper's families of two-layer networks. Solid curves choose a "
+        "network on validation rows; "
         "dotted ones show the network of the grid with the least test error, which is the paper's practice "
         "and flatters the networks. Right: methods that the paper does not compare with. Error is the mean "
         "squared error over the variance of the labels, geometric mean over replicates, each with a random "
@@ -278,7 +280,7 @@ def _against_networks(rows: Table, parameters: Parameters) -> Finding | None:
         return None
     ratio = network / ours
     return Finding(
-        f"at n = {max(parameters['sizes']):,} Local EGOP is far below the networks (10 times or more)",
+        f"at n = {max(parameters['sizes']):,} field Local EGOP is far below networks (10 times or more)",
         "vastly smaller error for moderate to large n; no numbers given",
         f"{ours:.1e} against {network:.1e} of the best network ({_LABELS[name]}, least test error of its "
         f"grid): {_times(ratio)} times below",
@@ -311,7 +313,7 @@ def _against_peers(rows: Table) -> Finding | None:
     if not name or np.isnan(ours):
         return None
     return Finding(
-        "Local EGOP is also below kernel, tree and isotropic methods",
+        "field Local EGOP is also below kernel, tree and isotropic methods",
         "not compared",
         f"{ours:.1e} against {error:.1e} of the best of them ({_LABELS[name]})",
         "yes" if ours < error / 1.5 else "in part" if ours < 1.5 * error else "no",

@@ -1,6 +1,7 @@
-"""Other regression methods, each tuned the way its users would, to compare Local EGOP with.
+"""Other regression methods, each tuned the way its users would, to compare field Local EGOP with.
 
-`METHODS` names them, with Local EGOP's own settings first; `make_method` makes a fresh estimator with
+`METHODS` names them, ours first;
+`make_method` makes a fresh estimator with
 ``fit`` and ``predict``.
 """
 

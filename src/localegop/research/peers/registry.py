@@ -1,4 +1,4 @@
-"""Regression methods as entries: Local EGOP in three settings, and the peers it is compared with.
+"""Regression methods as entries: field Local EGOP, Algorithm 1, a variant of it, and peers.
 
 Each peer is tuned on its training rows the way its users would. To add a method, add an entry.
 """
@@ -73,21 +73,21 @@ _NETWORK = FAMILIES["relu"].restrict(
 
 OURS = {
     "local_egop": Method(
-        "Local EGOP",
+        "field Local EGOP",
         "nothing by hand: units, steps, size, degree and ridge at held-out points",
         _local_egop(),
         intervals=True,
     ),
     "local_egop_query": Method(
-        "Local EGOP, query strategy",
+        "query variant of Algorithm 1",
         "ridge at points left out; every query chooses its step",
         _local_egop(strategy="query"),
         largest_n=10_000,
         most_queries=100,
     ),
     "paper_egop": Method(
-        "Local EGOP, paper's settings",
-        "none: the paper's schedule and ridge",
+        "Algorithm 1",
+        "none: the paper's constants",
         _local_egop(**LocalEGOPRegressor.paper_parameters()),
         largest_n=10_000,
         most_queries=30,
@@ -106,7 +106,7 @@ PEERS = {
     ),
     "local_linear": Method(
         "local linear, isotropic",
-        "effective neighborhood size and ridge, leave-one-out (Local EGOP without its recursion)",
+        "effective neighborhood size and ridge, leave-one-out (field Local EGOP without its recursion)",
         _local_egop(n_iter=0, degree=1),
     ),
     "kernel_reg": Method(

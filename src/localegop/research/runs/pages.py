@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,18 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
     """
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
     return [lines[0], "|" + "---|" * len(header), *lines[1:]]
+
+
+def replace_block(page: Path, name: str, lines: Iterable[str]) -> None:
+    """Replace what stands between the comments ``name: begin`` and ``name: end`` of a page."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    block = "\n".join([begin, "", *lines, "", end])
+    text, count = re.subn(
+        f"{begin}.*?{end}", lambda _: block, page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    if count != 1:
+        raise ValueError(f"'{page}' must have the comments {begin} and {end} once, in this order")
+    page.write_text(text, encoding="utf-8")
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") -> dict[str, Path]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from localegop._arguments import Array, check_count, check_positive
 from localegop.datasets.tube_function import TubeFunction
 from localegop.datasets.tubes import sample_tube
-from localegop.reference import local_egop
+from localegop.reference import Weighting, local_egop
 from localegop.schedules import BandwidthSchedule, Geometric
 
 from .problems import Problem
@@ -58,7 +57,7 @@ def compare_with_samples(
     covariance_cap: float = 0.1,
     momentum: float = 0.7,
     n_subsamples: int = 300,
-    weighting: Literal["uniform", "paper", "unbiased"] = "unbiased",
+    weighting: Weighting = "unbiased",
     radius: float = 0.5,
     random_state: int = 0,
 ) -> SampleComparison:
@@ -80,7 +79,7 @@ def compare_with_samples(
         t -> h_t, by default 0.2 * 0.7^t.
     initial_scale, covariance_cap, momentum, n_subsamples : float, float, float and int
         As in Algorithm 1.
-    weighting : {"unbiased", "uniform", "paper"}, default "unbiased"
+    weighting : {"unbiased", "uniform", "renormalized", "literal"}, default "unbiased"
         How Algorithm 1 averages over its subsample. Counting every drawn point once, "uniform", widens a
         localization of fewer than ``n_subsamples`` points, as the subsample then reaches into its tails.
     radius : float, default 0.5

@@ -151,8 +151,10 @@ class Problem:
         return oracle_recursion(self.function.gradient, self.query, **{**self.options, **changes})
 
 
-def full_rank(dimension: int = 4, *, random_state: int = 0) -> Problem:
-    """Quadratic plus cubic terms, with a Hessian whose eigenvalues have either sign and sizes 1 to 2.
+def full_rank(dimension: int = 4, *, definite: bool = False, random_state: int = 0) -> Problem:
+    """Quadratic plus cubic terms, with a Hessian whose eigenvalues have sizes 1 to 2.
+
+    Their signs alternate, or all are positive (``definite``).
 
     Examples
     --------
@@ -162,7 +164,9 @@ def full_rank(dimension: int = 4, *, random_state: int = 0) -> Problem:
     """
     rng = np.random.default_rng(random_state)
     axes = random_frame(dimension, dimension, rng)
-    values = rng.uniform(1.0, 2.0, size=dimension) * np.where(np.arange(dimension) % 2, -1.0, 1.0)
+    values = rng.uniform(1.0, 2.0, size=dimension)
+    if not definite:
+        values *= np.where(np.arange(dimension) % 2, -1.0, 1.0)
     linear = random_frame(dimension, 1, rng)[:, 0]
     cubic = make_cubic(dimension, low=-0.3, high=0.3, random_state=rng).cubic
     function = Polynomial(0.0, linear, 0.5 * (axes * values) @ axes.T, cubic)

@@ -1,10 +1,11 @@
 """The continuum recursion Sigma_{t+1} = h_{t+1} [beta L(mu_t) + (1 - beta) L(mu_{t-1})]^{-1}.
 
-This is Local EGOP Learning with exact gradients and infinite data, mu_t = N(x*, Sigma_t).
+This is what Algorithm 1 tends to with exact gradients and infinite data, mu_t = N(x*, Sigma_t).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +96,7 @@ def oracle_recursion(
     schedule: BandwidthSchedule | None = None,
     momentum: float = 0.7,
     initial_scale: float,
-    covariance_cap: float | None = None,
+    covariance_cap: float | Callable[[int], float] | None = None,
     n_iter: int,
     exclusion_radius: float | None = None,
     smoothed: bool = False,
@@ -117,8 +118,9 @@ def oracle_recursion(
         Weight beta in (0, 1] of the newest EGOP against the one before; at t = 0 there is only one.
     initial_scale : float
         alpha; the first covariance is alpha times the identity.
-    covariance_cap : float, optional
-        zeta; eigenvalues of a covariance above it are lowered to it. Needed where f does not vary.
+    covariance_cap : float or callable, optional
+        zeta, or t -> zeta_t; eigenvalues of a covariance above it are lowered to it. Needed where f does
+        not vary.
     n_iter : int
         Number T of localizations, Sigma_0 to Sigma_{T-1}.
     exclusion_radius : float, optional
@@ -150,7 +152,7 @@ def oracle_recursion(
     """
     center = check_point("x0", x0)
     alpha, n_iter = check_positive("initial_scale", initial_scale), check_count("n_iter", n_iter)
-    beta, cap = check_momentum(momentum), check_optional_positive("covariance_cap", covariance_cap)
+    beta, cap_at = check_momentum(momentum), _caps(covariance_cap)
     radius = check_optional_positive("exclusion_radius", exclusion_radius)
     default = Geometric(scale=alpha**2, ratio=DEFAULT_RATIO)
     h = falling_bandwidths(default if schedule is None else schedule, n_iter)
@@ -170,8 +172,16 @@ def oracle_recursion(
             mixed = _mix(product.root, previous, beta)
             previous = product.root
             scale = h[t + 1] * (np.sum(mixed**2) if normalize_trace else 1.0)
-            factor = _next_factor(mixed, float(scale), cap, t + 1)
+            factor = _next_factor(mixed, float(scale), cap_at(t + 1), t + 1)
     return Trace(h, np.array(factors), np.array(roots), np.array(errors), g)
+
+
+def _caps(given: float | Callable[[int], float] | None) -> Callable[[int], float | None]:
+    """Caps by step, checked."""
+    if callable(given):
+        return lambda t: check_positive(f"covariance_cap({t})", given(t))
+    fixed = check_optional_positive("covariance_cap", given)
+    return lambda t: fixed
 
 
 def _mix(current: Array, previous: Array | None, beta: float) -> Array:

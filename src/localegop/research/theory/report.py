@@ -116,8 +116,9 @@ def rates_section(file: Path) -> str:
         "The predictions are upper bounds on the error for large n. From 500 to 16,000 points errors of "
         "both estimators fall at least as fast, mostly faster: the first neighborhoods are wide against "
         "the bends of f, so that bias, which falls faster than variance, is a large part of the first "
-        "errors; and the final fits of Local EGOP may have quadratic terms along the leading directions, "
-        "which the bounds for linear fits leave out. What the table does tell is how the two compare on "
+        "errors; and the final fits of field Local EGOP may have quadratic terms along the leading "
+        "directions, which the bounds for linear fits leave out. "
+        "What the table does tell is how the two compare on "
         "the same data.",
         "",
     ]

@@ -137,7 +137,7 @@ def geometry_claims() -> list[Claim]:
             "uses is the next row, on Null instead of all normals.",
         ),
         Claim(
-            "The EGOP on Null, R^8 (Lemma Weak Dependence)",
+            "The EGOP on Null, R^8 (used in the proof of Lemma Filtered Null)",
             "‖π_Null L π_Null‖ = O(‖Σ_Null⊥‖²), Null variance fixed: slope 2.00 ± 0.05",
             f"slope {show(on_null)}",
             within([on_null], 2.0, 0.05),
