@@ -13,7 +13,7 @@ from localegop import _demo as demo
 @pytest.mark.slow
 def test_local_egop_wins_on_the_helix():
     errors = demo.helix_errors(n_train=400, n_queries=100)
-    assert errors["Local EGOP"] < 0.1 * errors["local linear, isotropic"]
+    assert errors["field Local EGOP"] < 0.1 * errors["local linear, isotropic"]
 
 
 def test_picture_is_written(tmp_path):
@@ -30,6 +30,6 @@ def test_demo(run, monkeypatch):
     code, out, _ = run("demo pictures --json")
     facts = json.loads(out)
     assert code == 0
-    assert facts["relative_errors"]["Local EGOP"] < facts["relative_errors"]["5 nearest neighbors"]
+    assert facts["relative_errors"]["field Local EGOP"] < facts["relative_errors"]["5 nearest neighbors"]
     assert os.path.getsize(facts["picture"]) > 10_000
     assert "cannot create the folder 'new.csv/x'" in refusal(run("demo new.csv/x"))

@@ -1,6 +1,7 @@
 """`localegop explain`: explanations are those of the estimator."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,20 @@ def test_explanations_are_those_of_the_estimator(run):
     assert list(table.columns) == [*fits.to_frame().columns, *names[0], *names[1]]
     np.testing.assert_allclose(table[[f"gradient_{name}" for name in FEATURES]], fits.gradient, rtol=1e-9)
     np.testing.assert_allclose(table[[f"importance_{name}" for name in FEATURES]].sum(axis=1), 1.0)
+    errors = table[[f"importance_std_{name}" for name in FEATURES]]
+    np.testing.assert_allclose(errors, fits.importance_std, rtol=1e-9)
     assert table.importance_a.mean() > table.importance_c.mean()
     np.testing.assert_array_equal(table.loc[7, names[0]], fits.neighbors(7).index[:3] + 1)
     np.testing.assert_allclose(table.loc[7, names[1]].astype(float), fits.neighbors(7).weight[:3])
     assert "mean over these rows" in out
+
+
+def test_help_defines_every_column(run):
+    assert run("explain one.model new.csv -o out.csv --neighbors 2")[0] == 0
+    defined = {line.split()[0] for line in run("explain --help")[1].splitlines() if line.startswith("  ")}
+    for column in pd.read_csv("out.csv").columns:
+        general = re.sub(r"_[abc]$", "_F", re.sub(r"_[12]$", "_K", column))
+        assert general in defined, f"explain --help does not define the column {column!r}"
 
 
 def test_neighbors_are_rows_of_the_training_table_even_if_rows_were_left_out(run):
@@ -55,4 +66,5 @@ def test_separate_outputs_have_their_own_columns(run):
     assert [choice["targets"] for choice in json.loads(out)["choice"]] == [["y"], ["z"]]
     assert run("explain two_metrics.model new.csv -o out.csv --neighbors 1")[0] == 0
     names = set(pd.read_csv("out.csv").columns)
+    assert {"gradient_std_z_a", "importance_std_y_a", "intrinsic_dimension_std_z"} <= names
     assert {"value_y", "gradient_z_a", "importance_y_a", "neighbor_y_1", "weight_z_1"} <= names

@@ -80,12 +80,28 @@ def test_options_reach_the_estimator(run):
     assert LocalEGOPRegressor.load("a.model").max_neighbors is None
 
 
+def test_wrong_labels_count_for_nothing_with_a_robust_loss(run):
+    train = pd.read_csv("train.csv")
+    train.loc[[11, 60], "y"] = 1e6
+    train.to_csv("wrong.csv", index=False)
+    code, out, _ = run("fit wrong.csv --target y --ignore z --loss huber -o robust.model --json")
+    facts = json.loads(out)
+    assert code == 0 and facts["loss"] == "huber"
+    assert {12, 61} <= set(facts["outlying_labels"]) and len(facts["outlying_labels"]) <= 4
+    assert facts["noise"]["y"] < 0.5
+    _, out, _ = run("info robust.model")
+    rows = ", ".join(map(str, facts["outlying_labels"]))
+    assert f"count for nothing: rows {rows} (counted from 1 after the header)" in out
+    _, out, _ = run("fit wrong.csv --target y --ignore z -o plain.model --json")
+    assert json.loads(out)["outlying_labels"] == [] and json.loads(out)["noise"]["y"] > 1e4
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         (
             "a,b,y\n1,x,3\n2,y,4\n",
-            "not numeric: column 'b' (row 1: 'x'): use --ignore to leave out columns",
+            "not numeric: column 'b' (row 1: 'x'): use --categorical for categories, --dates for",
         ),
         (
             "a,b,y\n1,,3\n2,5,\n",

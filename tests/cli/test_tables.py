@@ -1,5 +1,6 @@
 """Tables of the command line: what is read, what is refused and with which words, and writing at once."""
 
+import gzip
 import os
 from decimal import Decimal
 
@@ -25,9 +26,29 @@ def written(folder, text, name="table.csv"):
 def test_csv_and_parquet_hold_the_same_numbers(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(50, 3)) * 10.0 ** rng.integers(-9, 9, (50, 1)), columns=COLUMNS)
-    for name in ("t.csv", "t.tsv", "t.parquet", "t.PQ"):
+    for name in ("t.csv", "t.tsv", "t.parquet", "t.PQ", "t.csv.gz", "t.TSV.GZ"):
         write_table(table, tmp_path / name)
         pd.testing.assert_frame_equal(read_table(str(tmp_path / name)), table, check_exact=True)
+
+
+def test_semicolons_separate_and_then_commas_may_be_decimal(tmp_path):
+    expected = {"a": [1.5, -2.25], "b": [3, 4], "c": ["u", "v,w"]}
+    for text in ("a;b;c\n1,5;3;u\n-2,25;4;v,w\n", "a;b;c\n1.5;3;u\n-2.25;4;v,w\n"):
+        assert read_table(written(tmp_path, text)).to_dict("list") == expected
+    assert read_table(written(tmp_path, "a;x,b\n1,5\n")).to_dict("list") == {"a;x": [1], "b": [5]}
+
+
+def test_gzip_is_read_and_written_the_same_every_time(tmp_path):
+    path = written(tmp_path, gzip.compress(b"a,b\n1,2\n"), "t.csv.gz")
+    table = read_table(path)
+    assert table.to_dict("list") == {"a": [1], "b": [2]}
+    for name in ("p.csv.gz", "q.csv.gz"):
+        write_table(table, tmp_path / name)
+    packed = [(tmp_path / name).read_bytes() for name in ("p.csv.gz", "q.csv.gz")]
+    assert gzip.decompress(packed[0]) == b"a,b\n1,2\n"
+    for wrong in (b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 99)[:-12]):
+        with pytest.raises(Problem, match="is not a gzip file, or is cut short"):
+            read_table(written(tmp_path, wrong, "t.csv.gz"))
 
 
 def test_names_of_rows_survive_parquet_and_csv(tmp_path):
@@ -51,7 +72,7 @@ def test_byte_order_mark_blanks_and_blank_lines_are_no_trouble(tmp_path):
         ("\n\n", "is empty: a header"),
         ("a,b\n", "has columns but no rows"),
         ("a,b,a\n1,2,3\n", "occur more than once: 'a'"),
-        ("a;b\n1;2\n", "separated by commas"),
+        ("a|b\n1|2\n", "separated by commas or semicolons"),
         ("0.5,1.5\n1,2\n", "first line contains numbers"),
         ("a,b\n1,2,3\n4,5,6\n", "more fields than the 2 of the header"),
         ("a,b\n1,2\n4,5,6\n", "Expected 2 fields in line 3, saw 3"),
@@ -72,7 +93,7 @@ def test_other_files_that_are_refused(tmp_path):
     with pytest.raises(Problem, match="is a folder"):
         read_table(str(tmp_path / "folder.csv"))
     with pytest.raises(
-        Problem, match=r"ending '\.xlsx' does not tell the format of a table: use \.csv, \.tsv, \.parquet"
+        Problem, match=r"ending '\.xlsx' does not tell the format of a table: use \.csv, \.tsv, \.csv\.gz, "
     ):
         read_table(written(tmp_path, "a", "book.xlsx"))
     with pytest.raises(Problem, match="without an ending"):

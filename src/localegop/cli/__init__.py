@@ -37,6 +37,7 @@ COMMANDS = (
     "localegop.cli.fit",
     "localegop.cli.predict",
     "localegop.cli.explain",
+    "localegop.cli.explore",
     "localegop.cli.info",
     "localegop.research.paper.cli",
 )
@@ -49,6 +50,7 @@ example:
   localegop fit train.csv --target price -o price.model
   localegop predict price.model new.csv -o predictions.csv --std --interval 0.9
   localegop explain price.model new.csv -o reasons.csv
+  localegop explore price.model new.csv
 
 exit codes: 0 success, 1 problem with data, model or files, 2 wrong usage, 130 interrupted"""
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from localegop.cli.problems import Problem
+
 Line = tuple[str, str]
 
 
@@ -24,6 +26,10 @@ class Console:
         wanted: bool | None = getattr(args, "progress", None)
         self.progress = sys.stderr.isatty() and not args.quiet if wanted is None else wanted
         self.seconds: dict[str, float] = {}
+        # a table that is written to standard output has it for itself
+        self.out = sys.stderr if getattr(args, "output", None) == "-" else sys.stdout
+        if self.json and self.out is sys.stderr:
+            raise Problem("--json and -o - both write to standard output: give one of them a file")
         self._start = time.perf_counter()
 
     @contextmanager
@@ -43,14 +49,15 @@ class Console:
         total = time.perf_counter() - self._start
         if self.json:
             seconds = {**self.seconds, "total": total}
-            print(json.dumps(plain({"command": self.command, **facts, "seconds": seconds}), indent=2))
+            text = json.dumps(plain({"command": self.command, **facts, "seconds": seconds}), indent=2)
+            print(text, file=self.out)
         elif not self.quiet:
             parts = ", ".join(f"{part} {duration(t)}" for part, t in self.seconds.items())
             timing = f"{duration(total)} ({parts})" if parts else duration(total)
             lines = [*lines, ("time", timing)]
             width = 2 + max(len(label) for label, _ in lines)
             for label, value in lines:
-                print(f"{label:<{width}}{value}".rstrip())
+                print(f"{label:<{width}}{value}".rstrip(), file=self.out)
 
 
 def duration(seconds: float) -> str:

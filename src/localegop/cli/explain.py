@@ -20,11 +20,27 @@ if TYPE_CHECKING:
 
     from localegop.results import LocalFits
 
-DESCRIPTION = """\
-Explain the prediction of every row: gradients (how much it rises per unit of each feature), importances
-(share of each feature in the squared slope nearby; their sum is 1), the effective number of training rows
-that contributed, and those with the largest weights: neighbor_1 is a row number of the training table,
-counted from 1 after the header, and weight_1 its share of all weights."""
+DESCRIPTION = (
+    "Explain the prediction of every row: OUT has one row for each row of TABLE, with these columns."
+)
+COLUMNS = {
+    "value": "the prediction, by a fit at the row itself",
+    "std": "standard error of value: how much it would vary with other noise in the labels",
+    "noise": "standard deviation of the noise of labels nearby",
+    "gradient_F": "how much the prediction rises per unit of feature F",
+    "gradient_std_F": "its standard error, from fits to halves of the training rows",
+    "effective_size": "effective number of training rows that contributed",
+    "step": "steps of the recursion before the final fit; 0: one metric everywhere",
+    "loo_error": "mean squared leave-one-out error nearby, in squared units of the label",
+    "intrinsic_dimension": "effective number of directions in which the function varies nearby",
+    "intrinsic_dimension_std": "its standard error",
+    "remoteness": "distance to the training rows over the largest usual there; above 1: beyond the data",
+    "status": "ok, few_neighbors (in exclusion_radius), flat (no slope), extrapolated (do not trust)",
+    "importance_F": "share of F in the squared slope nearby, per standard deviation; the shares sum to 1",
+    "importance_std_F": "its standard error",
+    "neighbor_K": "row of the training table with the K-th largest weight, counted from 1 after the header",
+    "weight_K": "its share of all weights",
+}
 EXAMPLE = """\
   localegop explain price.model new.csv -o reasons.csv
   localegop explain price.model new.parquet -o reasons.parquet --neighbors 20 --keep"""
@@ -41,11 +57,20 @@ def add_command(subparsers: Any) -> None:
         description=DESCRIPTION,
         example=EXAMPLE,
     )
+    parser.description = f"{DESCRIPTION}\n\n{_column_list()}"
     add_query_options(parser)
     parser.add_argument(
         "--neighbors", type=at_least(0), default=5, metavar="K", help="training rows to list; default 5"
     )
     add_report_options(parser)
+
+
+def _column_list() -> str:
+    """Say what each column of the output is."""
+    width = max(map(len, COLUMNS))
+    lines = [f"  {name:<{width}}  {meaning}" for name, meaning in COLUMNS.items()]
+    more = "With several targets, columns that belong to one have its name in the middle: gradient_u_F."
+    return "\n".join([*lines, "", more])
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,18 +83,21 @@ def run(args: argparse.Namespace) -> int:
         queries.write(frame)
     importance = _mean_importance(queries, frame)
     statuses = _count_statuses(queries, frame)
+    overall, errors = global_importance(queries.model, errors=True)
     facts = {
         **queries.facts(args),
         "columns": list(frame.columns),
         "status": statuses,
         "importance": importance,
-        "global_importance": global_importance(queries.model),
+        "global_importance": overall,
+        "global_importance_std": errors,
     }
     lines = [
         ("explained", counted(len(frame), "row")),
         ("output", args.output),
         ("status", ", ".join(f"{name} {count:,}" for name, count in statuses.items())),
         *importance_lines(importance, "mean over these rows"),
+        *importance_lines(overall, "mean over the training rows", errors),
     ]
     console.report(facts, lines)
     return 0

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from localegop.cli.columns import COUNTING, row_list
 from localegop.cli.console import Line
 from localegop.cli.problems import counted, one_line, quoted
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from localegop import LocalEGOPRegressor
     from localegop._engine.choice import Choice
 
@@ -21,12 +25,15 @@ def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
         "rows": model.n_samples_,
         "features": feature_names(model),
         "targets": list(model.output_names_),
+        "columns": None if model._columns() is None else model._columns().encode(),
         "strategy": model.strategy,
         "outputs": model.outputs,
+        "loss": model.loss,
+        "outlying_labels": (outlying_labels(model).nonzero()[0] + 1).tolist(),
         "choice": [{"targets": names, **_choice_facts(choice)} for names, choice in _choices(model)],
         "gain_over_isotropic": gains(model),
         "noise": noise_level(model),
-        "global_importance": global_importance(model),
+        "global_importance": global_importance(model)[0],
     }
 
 
@@ -38,6 +45,7 @@ def model_lines(model: LocalEGOPRegressor) -> list[Line]:
         ("features", f"{len(names)}: {quoted(names)}"),
         ("target" if len(model.output_names_) == 1 else "targets", quoted(list(model.output_names_))),
         ("strategy", model.strategy),
+        *_column_lines(model),
     ]
     choices = _choices(model)
     for names, choice in choices:
@@ -54,9 +62,28 @@ def model_lines(model: LocalEGOPRegressor) -> list[Line]:
     for name, level in noise.items():
         of = f" of {name}" if len(noise) > 1 else ""
         lines.append((f"noise level{of}", f"{level:.4g} (root mean square of leave-one-out residuals)"))
+    if model.loss == "huber":
+        outlying = outlying_labels(model)
+        which = f": {row_list(outlying)} ({COUNTING})" if outlying.any() else ""
+        text = f"{counted(int(outlying.sum()), 'row')} count for nothing{which}"
+        lines.append(("outlying labels", text))
     if model.strategy == "query":
         lines.append(("noise, importance", "known only at queries with this strategy: localegop explain"))
-    return [*lines, *importance_lines(global_importance(model), "mean over the training rows")]
+    return [*lines, *importance_lines(global_importance(model)[0], "mean over the training rows")]
+
+
+def _column_lines(model: LocalEGOPRegressor) -> list[Line]:
+    """Return what is done to columns before they are features."""
+    columns = model._columns()
+    if columns is None:
+        return []
+    lines = []
+    for kind in ("categories", "date"):
+        names = [column.name for column in columns.columns if column.kind == kind]
+        if names:
+            lines.append((kind if kind == "categories" else "dates", quoted(names)))
+    done = {"impute": "filled in", "drop": "such rows are left out", "error": "refused"}[columns.missing]
+    return [*lines, ("missing", done)]
 
 
 def gains(model: LocalEGOPRegressor) -> list[float]:
@@ -74,32 +101,57 @@ def feature_names(model: LocalEGOPRegressor) -> list[str]:
 
 def noise_level(model: LocalEGOPRegressor) -> dict[str, float]:
     """Root mean square of the leave-one-out residuals by target; empty with the query strategy."""
-    import numpy as np
+    from localegop._summary import noise_levels
 
-    residuals = getattr(model, "loo_residuals_", None)
-    if residuals is None:
-        return {}
-    levels = np.sqrt(np.nanmean(residuals.reshape(len(residuals), -1) ** 2, axis=0))
-    return dict(zip(model.output_names_, levels.tolist(), strict=True))
-
-
-def global_importance(model: LocalEGOPRegressor) -> dict[str, float] | None:
-    """Share of each feature in the squared slope, over all training rows; None with the query strategy."""
     if model.strategy == "query":
-        return None
-    return dict(zip(feature_names(model), model.global_importance().tolist(), strict=True))
+        return {}
+    return dict(zip(model.output_names_, noise_levels(model).tolist(), strict=True))
 
 
-def importance_lines(importance: dict[str, float] | None, scope: str) -> list[Line]:
+def outlying_labels(model: LocalEGOPRegressor) -> NDArray[np.bool_]:
+    """Which training rows (n,) have labels that count for nothing with a robust loss."""
+    weights = model.robustness_weights_.reshape(model.n_samples_, -1)
+    outlying: NDArray[np.bool_] = (weights == 0.0).any(axis=1)
+    return outlying
+
+
+def global_importance(
+    model: LocalEGOPRegressor, *, errors: bool = False
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """Share of each feature in the squared slope, over all training rows, and its standard error.
+
+    None with the query strategy; errors are None too unless they are asked for and known.
+    """
+    if model.strategy == "query":
+        return None, None
+    names = feature_names(model)
+    shares, std = model.global_importance(return_std=True, errors=None if errors else False)
+    known = bool((std == std).all())
+    return _named(names, shares), _named(names, std) if known else None
+
+
+def _named(names: list[str], values: Any) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def importance_lines(
+    importance: dict[str, float] | None, scope: str, errors: dict[str, float] | None = None
+) -> list[Line]:
     """Features by decreasing importance, for people; ``scope`` says where it was averaged."""
     if importance is None:
         return []
     order = sorted(importance, key=lambda name: -importance[name])
     lines = [("  " + one_line(name), f"{importance[name]:.3f}") for name in order[:MOST_IMPORTANT]]
+    if errors is not None:
+        lines = [
+            (label, f"{share} +- {errors[name]:.3f}")
+            for (label, share), name in zip(lines, order, strict=False)
+        ]
     rest = [importance[name] for name in order[MOST_IMPORTANT:]]
     if rest:
         lines.append((f"  {counted(len(rest), 'other feature')}", f"{sum(rest):.3f}"))
-    return [("importance", f"share of the squared slope, {scope}"), *lines]
+    what = "share of the squared slope" + ("" if errors is None else " and its standard error")
+    return [("importance", f"{what}, {scope}"), *lines]
 
 
 def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
@@ -121,6 +173,8 @@ def _choice_text(choice: Choice) -> str:
 
 
 def _final_text(final: Any) -> str:
+    if final.kind == "global":
+        return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}"
     if final.kind == "kriging":
         kind = ("rough " if final.rough else "") + "kriging" + ("" if final.trend else " without trend")
         return f"{kind} of length {final.length:g}"

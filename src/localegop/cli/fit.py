@@ -7,19 +7,22 @@ from typing import Any
 
 from localegop.cli.columns import choose_roles, describe_missing
 from localegop.cli.console import Console, file_size
+from localegop.cli.encoding import choose_columns, describe_filled
 from localegop.cli.facts import model_facts, model_lines
 from localegop.cli.files import check_output
-from localegop.cli.parsing import add_jobs, add_report_options, neighbors_or_all, new_command, seed
+from localegop.cli.parsing import TABLES, add_jobs, add_report_options, neighbors_or_all, new_command, seed
 from localegop.cli.problems import about, counted
 from localegop.cli.tables import read_table
 from localegop.cli.training import Training
 
 DESCRIPTION = """\
 Fit a model to the rows of a table and write it to a file. All columns except the target are features unless
---features or --ignore is given; they must be numbers."""
+--features or --ignore is given; they must be numbers, unless --categorical or --dates says what else they
+are, which the model remembers."""
 EXAMPLE = """\
   localegop fit train.csv --target price --ignore id,street -o price.model
-  localegop fit flow.parquet --target u,v --weight count --drop-missing -o flow.model"""
+  localegop fit flats.csv --target price --categorical city --dates built --missing impute -o price.model
+  localegop fit flow.parquet --target u,v --weight count --missing drop -o flow.model"""
 
 
 def add_command(subparsers: Any) -> None:
@@ -32,7 +35,7 @@ def add_command(subparsers: Any) -> None:
         description=DESCRIPTION,
         example=EXAMPLE,
     )
-    parser.add_argument("table", metavar="TABLE", help="table with a header: .csv, .tsv or .parquet")
+    parser.add_argument("table", metavar="TABLE", help=f"table with a header: {TABLES}")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="file to write the model to")
     columns = parser.add_argument_group("columns (several: separate them by commas, or repeat the option)")
     columns.add_argument(
@@ -42,6 +45,17 @@ def add_command(subparsers: Any) -> None:
     features = columns.add_mutually_exclusive_group()
     features.add_argument("--features", metavar="COLS", action="append", help="use these columns only")
     features.add_argument("--ignore", metavar="COLS", action="append", help="do not use these columns")
+    columns.add_argument(
+        "--categorical",
+        metavar="COLS",
+        action="append",
+        default=[],
+        help="columns of categories, each of which becomes a feature of ones and zeros; auto: all columns "
+        "that are not numbers",
+    )
+    columns.add_argument(
+        "--dates", metavar="COLS", action="append", default=[], help="columns of dates, to be taken as days"
+    )
     _add_method_options(parser)
     add_report_options(parser)
 
@@ -52,12 +66,12 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--strategy",
         choices=("field", "query"),
-        help="learn gradients once (field, the default), or for every query (query: slow predictions)",
+        help="learn gradients once (field Local EGOP, the default), or for every query (query: slow)",
     )
     kind.add_argument(
         "--paper",
         action="store_true",
-        help="the settings of the paper, meant for features of size about 1 (slow predictions)",
+        help="Algorithm 1 of the paper, meant for features of size about 1 (slow predictions)",
     )
     method.add_argument(
         "--max-neighbors",
@@ -70,11 +84,22 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         choices=("shared", "separate"),
         help="with several targets: one metric for all (shared, the default), or one for each (separate)",
     )
+    method.add_argument(
+        "--loss",
+        choices=("squared", "huber"),
+        help="huber: labels that are far from those around count less or not at all; takes twice the time",
+    )
     method.add_argument("--seed", type=seed, metavar="N", help="seed of all random choices; default 0")
-    parser.add_argument(
-        "--drop-missing",
-        action="store_true",
-        help="leave out rows with missing values instead of refusing the table",
+    missing = parser.add_mutually_exclusive_group()
+    missing.add_argument(
+        "--missing",
+        choices=("error", "impute", "drop"),
+        default="error",
+        help="with missing features: refuse the table (default), fill in the median or the most frequent "
+        "category, or leave out the row; predict, explain and explore do the same",
+    )
+    missing.add_argument(
+        "--drop-missing", dest="missing", action="store_const", const="drop", help="same as --missing drop"
     )
     add_jobs(parser)
 
@@ -105,8 +130,12 @@ def _read(args: argparse.Namespace, console: Console) -> Training:
     table = read_table(args.table)
     with about(args.table):
         roles = choose_roles(list(table.columns), args.target, args.weight, args.features, args.ignore)
-        training = Training.from_table(table, roles)
-        if not args.drop_missing:
+        columns = choose_columns(table, roles.features, args.categorical, args.dates, args.missing)
+        training = Training.from_table(table, roles, columns)
+        filled = describe_filled(columns, table)
+        if filled is not None:
+            console.note(filled)
+        if args.missing == "error":
             training.refuse_missing()
         elif training.missing.any():
             console.note(describe_missing(training.missing, "left out"))
@@ -124,8 +153,10 @@ def _estimator(args: argparse.Namespace, console: Console) -> Any:
         parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
     if args.outputs is not None:
         parameters["outputs"] = args.outputs
+    if args.loss is not None:
+        parameters["loss"] = args.loss
     if args.seed is not None:
         parameters["random_state"] = args.seed
-    if args.drop_missing:
-        parameters["missing"] = "drop"
+    if args.missing != "error":
+        parameters["missing"] = "drop"  # what is filled in has been filled in; targets cannot be
     return LocalEGOPRegressor(**parameters, n_jobs=args.jobs, verbose=int(console.progress))

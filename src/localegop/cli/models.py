@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localegop.cli.columns import describe_missing, missing_rows, numbers, refuse_missing
 from localegop.cli.console import Console
+from localegop.cli.encoding import describe_filled, describe_unknown, encode_table
 from localegop.cli.files import check_input, check_output
 from localegop.cli.problems import Problem, about, counted, need, one_line, quoted
-from localegop.cli.tables import check_writable, read_table, write_table
+from localegop.cli.tables import STREAM, check_writable, read_table, write_table
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from localegop import LocalEGOPRegressor
+    from localegop._data.table_columns import Columns
 
 
 @dataclass(frozen=True)
 class Queries:
-    """A model, the table it is applied to, the rows that have all features, and the file to write."""
+    """A model, the table it is applied to, the rows that have all features, and the file to write.
+
+    Without a file, tables are written to standard output.
+    """
 
     model: LocalEGOPRegressor
     table: Any
     X: Any  # features of the usable rows, in the model's order: a DataFrame if the model knows names
     usable: NDArray[np.bool_]
-    target: Path
-    keep: bool
+    target: Path | None = None
+    keep: bool = False
 
     def refuse_hidden(self, names: Iterable[str]) -> None:
         """Refuse to keep columns of the table that have the same names as results."""
@@ -75,32 +80,67 @@ def load_model(path: str) -> LocalEGOPRegressor:
 def open_queries(args: argparse.Namespace, console: Console) -> Queries:
     """Check the output, load the model, read the table and find its usable rows."""
     check_writable(args.output)
-    target = check_output(args.output, args.model, args.table)
+    stream = args.output == STREAM
+    target = None if stream else check_output(args.output, args.model, args.table)
+    return replace(read_queries(args, console), target=target, keep=args.keep)
+
+
+def read_queries(args: argparse.Namespace, console: Console, treatment: str = "left empty") -> Queries:
+    """Load the model, read the table and find its usable rows."""
     with console.timed("load"):
         model = load_model(args.model)
         model.n_jobs, model.verbose = args.jobs, int(console.progress)
     with console.timed("read"):
         table = read_table(args.table)
         with about(args.table):
-            names = model_features(model, table, console)
-            values = _features(table, names, args.drop_missing)
+            values = _features(model, table, args.drop_missing, console)
     missing = missing_rows(values)
     if missing.any():
-        console.note(describe_missing(missing, "left empty"))
+        console.note(describe_missing(missing, treatment))
     known = list(getattr(model, "feature_names_in_", []))
     X = need("pandas").DataFrame(values[~missing], columns=known) if known else values[~missing]
-    return Queries(model, table, X, ~missing, target, args.keep)
+    return Queries(model, table, X, ~missing)
 
 
-def _features(table: Any, names: list[str], drop_missing: bool) -> NDArray[np.float64]:
-    """Turn the model's features into numbers; NaN, where missing, only if allowed."""
-    values = numbers(table, names, "these are features of the model and must be numbers")
-    if not drop_missing:
+def _features(
+    model: LocalEGOPRegressor, table: Any, drop_missing: bool, console: Console
+) -> NDArray[np.float64]:
+    """Turn the table into the model's features, as its training table; NaN, where missing, if allowed."""
+    columns = _columns(model, table, console)
+    hint = "these are features of the model and must be numbers"
+    numbers(table, [one.name for one in columns.columns if one.kind == "number"], hint)
+    values = encode_table(columns, table, hint)
+    filled = describe_filled(columns, table)
+    for line in [*describe_unknown(columns, table), *([] if filled is None else [filled])]:
+        console.note(line)
+    if not drop_missing and columns.missing == "error":
         hint = "fill them in, or leave the results of these rows empty with --drop-missing"
-        refuse_missing(values, names, hint)
+        firsts = [columns.features.index(column.features[0]) for column in columns.columns]
+        refuse_missing(values[:, firsts], [column.name for column in columns.columns], hint)
     elif missing_rows(values).all():
         raise Problem("every row has a missing feature: there is nothing to do")
     return values
+
+
+def _columns(model: LocalEGOPRegressor, table: Any, console: Console) -> Columns:
+    """Columns of the table that become the model's features, in the order of the model."""
+    from localegop._data.table_columns import Column, Columns
+
+    known: Columns | None = getattr(model, "columns_", None)
+    if known is None:
+        return Columns(tuple(Column(name) for name in model_features(model, table, console)))
+    _refuse_absent([column.name for column in known.columns], list(table.columns))
+    return known
+
+
+def _refuse_absent(names: list[str], columns: list[str]) -> None:
+    """Say which columns a table lacks, if any."""
+    absent = [name for name in names if name not in columns]
+    if absent:
+        raise Problem(
+            f"{counted(len(absent), 'feature')} of the model not in the table: {quoted(absent)}. "
+            f"The table has {quoted(columns)}"
+        )
 
 
 def model_features(model: LocalEGOPRegressor, table: Any, console: Console) -> list[str]:
@@ -108,12 +148,7 @@ def model_features(model: LocalEGOPRegressor, table: Any, console: Console) -> l
     columns = list(table.columns)
     if hasattr(model, "feature_names_in_"):
         names = [str(name) for name in model.feature_names_in_]
-        absent = [name for name in names if name not in columns]
-        if absent:
-            raise Problem(
-                f"{counted(len(absent), 'feature')} of the model not in the table: {quoted(absent)}. "
-                f"The table has {quoted(columns)}"
-            )
+        _refuse_absent(names, columns)
         return names
     names = [name for name in columns if name not in model.output_names_]
     if len(names) != model.n_features_in_:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+TABLES = ".csv, .csv.gz, .tsv or .parquet; - for CSV on standard input"
 WIDTH = 88  # of descriptions; examples are printed as they are
 Run = Callable[[argparse.Namespace], int]
 
@@ -45,13 +46,16 @@ def add_report_options(parser: argparse.ArgumentParser, *, progress: bool = True
 def add_query_options(parser: argparse.ArgumentParser) -> None:
     """Add what the commands that apply a model to a table have in common."""
     parser.add_argument("model", metavar="MODEL", help="file written by localegop fit")
-    parser.add_argument("table", metavar="TABLE", help="table with the features: .csv, .tsv or .parquet")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="table to write")
+    parser.add_argument("table", metavar="TABLE", help=f"table with the features: {TABLES}")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="table to write; - for CSV on standard output"
+    )
     parser.add_argument("--keep", action="store_true", help="write the columns of TABLE to OUT as well")
     parser.add_argument(
         "--drop-missing",
         action="store_true",
-        help="leave the results of rows with missing features empty instead of refusing the table",
+        help="leave the results of rows with missing features empty instead of refusing the table; models "
+        "fitted with --missing impute or drop fill in or do this by themselves",
     )
     add_jobs(parser)
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from localegop.cli.columns import COUNTING, Roles, missing_rows, numbers, refuse_missing, row_list
+from localegop.cli.encoding import TRAINING_HINT, encode_table
 from localegop.cli.problems import Problem, counted, need, quoted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from localegop._data.table_columns import Columns
 
 
 @dataclass(frozen=True)
@@ -18,24 +21,27 @@ class Training:
     """Features (n, D), targets (n, K) and weights (n,) with NaN where missing, and their names."""
 
     roles: Roles
+    columns: Columns
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
 
     @classmethod
-    def from_table(cls, table: Any, roles: Roles) -> Training:
+    def from_table(cls, table: Any, roles: Roles, columns: Columns) -> Training:
         """Turn the columns into numbers, or say which are not numbers."""
-        X = numbers(table, roles.features, "use --ignore to leave out columns, or turn them into numbers")
+        plain = [column.name for column in columns.columns if column.kind == "number"]
+        numbers(table, plain, TRAINING_HINT)  # all that are wrong in one message
+        X = encode_table(columns, table, TRAINING_HINT)
         y = numbers(table, roles.targets, "a target must be numbers")
         if roles.weight is None:
-            return cls(roles, X, y, None)
+            return cls(roles, columns, X, y, None)
         weight = numbers(table, [roles.weight], "weights must be numbers")[:, 0]
         if (weight < 0.0).any():
             raise Problem(
                 f"weights in {roles.weight!r} are negative: {row_list(weight < 0.0)} ({COUNTING}): "
                 "they must be 0 or more"
             )
-        return cls(roles, X, y, weight)
+        return cls(roles, columns, X, y, weight)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -51,9 +57,11 @@ class Training:
     def refuse_missing(self) -> None:
         """Say where values are missing, if any are."""
         weight = [] if self.roles.weight is None else [self.roles.weight]
+        hint = "fill them in, also with --missing impute, or leave these rows out with --missing drop"
+        firsts = [self.columns.features.index(column.features[0]) for column in self.columns.columns]
+        of_targets = range(self.X.shape[1], self._values.shape[1])
         names = [*self.roles.features, *self.roles.targets, *weight]
-        hint = "fill them in, or leave these rows out with --drop-missing"
-        refuse_missing(self._values, names, hint)
+        refuse_missing(self._values[:, [*firsts, *of_targets]], names, hint)
 
     def refuse_nothing_to_learn(self) -> None:
         """Refuse tables with too few usable rows or with targets that are constant."""
@@ -79,7 +87,9 @@ class Training:
         frames = need("pandas").DataFrame
         labels = frames(self.y, columns=self.roles.targets)
         model.fit(
-            frames(self.X, columns=self.roles.features),
+            frames(self.X, columns=self.columns.features),
             labels if len(self.roles.targets) > 1 else labels[self.roles.targets[0]],
             sample_weight=None if self.weight is None else np.where(self.missing, 0.0, self.weight),
         )
+        if not self.columns.plain:
+            model.columns_ = self.columns

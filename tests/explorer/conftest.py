@@ -1,0 +1,28 @@
+"""Models, and pages that are served, for the tests of the explorer."""
+
+import threading
+
+import pytest
+from tests.explorer.examples import make_model, make_rows
+
+from localegop._explorer.server import Server
+
+
+@pytest.fixture(scope="session")
+def model():
+    return make_model()
+
+
+@pytest.fixture(scope="session")
+def rows():
+    return make_rows(30, 1)
+
+
+@pytest.fixture(scope="session")
+def server(model, rows):
+    with Server(model.explore(*rows).scene) as one:
+        thread = threading.Thread(target=one.serve_forever, daemon=True)
+        thread.start()
+        yield one
+        one.shutdown()
+        thread.join()
