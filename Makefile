@@ -8,12 +8,13 @@ STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
 .PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
-.PHONY: package compilers sanitize test-oldest docs clean
+.PHONY: browser package compilers sanitize test-oldest docs clean
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
-	@echo "make test      lint, types and the quick tests (4 minutes); test-all takes the slow ones too"
+	@echo "make test      lint, types and the quick tests (6 minutes); test-all takes the slow ones too"
 	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
+	@echo "make browser   install Chromium (Debian), for the tests of the explorer; they are skipped without"
 	@echo "make numerics  the numerical tests as other processors would compute them"
 	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
 	@echo "make docs      build the documentation in docs/_build"
@@ -32,6 +33,14 @@ $(STAMP): pyproject.toml $(CORE)
 
 demo: $(STAMP)
 	$(BIN)/localegop demo
+
+# For the tests of the explorer, which are skipped without a browser. Needs Debian and the rights to install.
+browser:
+	@if command -v chromedriver >/dev/null; then echo "a browser is there: $$(chromedriver --version)"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq --no-install-recommends \
+	    chromium chromium-driver >/dev/null; \
+	else echo "no browser, and no right to install one: tests of the explorer in a browser will be skipped"; fi
 
 # Runs commands and says how long they took.
 timed = @begin=$$(date +%s); $(2); code=$$?; \

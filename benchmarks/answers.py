@@ -5,6 +5,7 @@ folder LOCALEGOP_DATA and are skipped with a line where it is not set.
 """
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from bars import HEAD, Table
 from engine import DATA, molecule
 
 from localegop import LocalEGOPRegressor
-from localegop.datasets import make_helix
+from localegop.datasets import load_malonaldehyde, make_helix
 
 COVERAGES = np.array([0.5, 0.8, 0.9, 0.95])
 
@@ -67,6 +68,25 @@ def tables(table):
     split_and_report(table, "malonaldehyde", X, y, 2, 0.1)
 
 
+def airfoils(table):
+    """The same for lift and drag of airfoils, with few rows of 18 features."""
+    if not DATA:
+        print("<!-- airfoils skipped: LOCALEGOP_DATA is not set -->")
+        return
+    stored = np.load(Path(DATA) / "naca0012.npz")
+    for name in ("lift", "drag"):
+        split_and_report(table, f"airfoils, {name}", stored["X"], stored[name], 4, 0.25)
+
+
+def torsions(table, rows=1000, splits=3):
+    """The same for the torsions that ship with the package, where 50 features are learned from few rows."""
+    for name in ("tau1", "tau2"):
+        X, y = load_malonaldehyde(torsion=name, return_X_y=True)
+        parts = np.split(np.random.default_rng(0).permutation(len(y))[: (splits + 1) * rows], splits + 1)
+        inside = [are_covered(X, y, *pair) for pair in pairwise(parts)]  # the rows tested train the next
+        report(table, f"malonaldehyde {name}, {rows} rows", np.concatenate(inside))
+
+
 def split_and_report(table, what, X, y, splits, share):
     X, y = X.astype(float), y.astype(float)
     order, size = np.random.default_rng(0).permutation(len(y)), int(share * len(y))
@@ -119,7 +139,7 @@ def gradients(table):
     table.add("RMSE with ten columns of noise / without", after / before, 2.0, " x")
 
 
-PARTS = {f.__name__: f for f in (coverage, tables, deviation, gradients)}
+PARTS = {f.__name__: f for f in (coverage, tables, airfoils, torsions, deviation, gradients)}
 
 
 def main():

@@ -20,9 +20,9 @@ import numpy as np
 from comparison.datasets import DATASETS, held_out_quarter, usual_sets
 
 from localegop import LocalEGOPRegressor
-from localegop._engine import final_fits, gradient_field
+from localegop._engine import final_fits, gradient_field, settings
 from localegop._fit import initial_axes, initial_units, pilot_fits, plan, trials
-from localegop._selection import final, isotropic_baseline, kriging, race, search_grid
+from localegop._selection import final, kriging, race, search_grid
 from localegop.research.runs.pages import markdown_table
 from localegop.schedules import EffectiveSampleSize
 
@@ -37,8 +37,6 @@ sets scatter by some percent. Written by `python benchmarks/defaults.py --page F
 {table}
 """
 
-LOOKING = (isotropic_baseline, race, trials)
-
 
 def mean_errors(errors, sample_weight, variances, is_process):
     """Errors as they were seen, whatever the variances."""
@@ -49,6 +47,8 @@ def mean_errors(errors, sample_weight, variances, is_process):
 VARIANTS = {
     "final='polynomial'": ({"final": "polynomial"}, {}),
     "final='kriging'": ({"final": "kriging"}, {}),
+    "final='global'": ({"final": "global"}, {}),
+    "no global processes": ({}, {(settings, "MOST_ROWS"): 0}),
     "degree=0": ({"degree": 0}, {}),
     "degree=1": ({"degree": 1}, {}),
     "degree=2": ({"degree": 2}, {}),
@@ -72,7 +72,7 @@ VARIANTS = {
     "no curves of skewed features": ({}, {(initial_units, "CLEARLY_BETTER"): 0.0}),
     "AGOPs over as many points as fits": ({}, {(gradient_field, "AGOP_WIDENING"): 1.0}),
     "AGOPs over six times the points": ({}, {(gradient_field, "AGOP_WIDENING"): 6.0}),
-    "1,000 points for axes and units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),
+    "1,000 points for units": ({}, {(pilot_fits, "PILOT_POINTS"): 1000}),
     "axes kept down to 0.2 of the longest": ({}, {(initial_axes, "KEPT_SCALE"): 0.2}),
     "kriging of 100 points": ({}, {(final_fits, "MAX_KRIGING_POINTS"): 100}),
     "kriging of 400 points": ({}, {(final_fits, "MAX_KRIGING_POINTS"): 400}),
@@ -83,13 +83,17 @@ VARIANTS = {
     "kriging never rough": ({}, {(kriging, "ROUGH_LENGTHS"): ()}),
     "250 anchors of a fold": ({}, {(trials, "FOLD_ANCHORS"): 250}),
     "all points anchors": ({}, {(trials, "FOLD_ANCHORS"): 10**9, (plan, "FEW_ANCHORS"): 10**9}),
-    "a first look at 30 points": ({}, {(module, "FIRST_LOOK"): 30 for module in LOOKING}),
-    "a first look at 300 points": ({}, {(module, "FIRST_LOOK"): 300 for module in LOOKING}),
+    "a first look at 30 points": ({}, {(race.Looks, "first"): 30}),
+    "a first look at 300 points": ({}, {(race.Looks, "first"): 300}),
     "no finer sizes": ({}, {(search_grid, "FINER"): 1.0}),
     "no larger ridges": ({}, {(search_grid, "LARGE_RIDGES"): ()}),
     "the least error seen": ({}, {(module, "expected_errors"): mean_errors for module in (final, race)}),
-    "never without axes from slopes": ({}, {(plan, "DOUBTFUL"): 0.0}),
-    "always also without axes from slopes": ({}, {(plan, "DOUBTFUL"): np.inf}),
+    "the first look decides between axes": ({}, {(plan, "_may_be_better"): lambda *_: False}),
+    "no trial ends after a look": ({}, {(plan, "_may_be_better"): lambda *_: True}),
+    "slopes of 200 rows": ({}, {(initial_axes, "SAMPLE"): 200}),
+    "slopes of 1,000 rows": ({}, {(initial_axes, "SAMPLE"): 1000}),
+    "no refined axes": ({}, {(plan, "MOST_REFINED"): 0}),
+    "one round of slopes": ({}, {(initial_axes, "MOST_ROUNDS"): 1}),
 }
 
 

@@ -71,7 +71,6 @@ def agreement(table):
                     y[3:],
                     q,
                     n_subsamples=10**6,
-                    weighting="unbiased",
                     **({"schedule": changed["schedule"]} if "schedule" in changed else {}),
                     **{k: changed[k] for k in ("n_iter", "exclusion_radius", "ridge")},
                 ).value

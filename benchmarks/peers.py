@@ -1,4 +1,4 @@
-"""Local EGOP against its peers: data sets x methods, with what each fit costs.
+"""Field Local EGOP against its peers: data sets x methods, with what each fit costs.
 
 ``python benchmarks/peers.py --quick --output FOLDER`` runs the quick form, ``--full`` all; ``--resume``
 goes on with what a folder holds. ``summary`` and ``report`` read stored results; ``list`` names entries.

@@ -50,7 +50,7 @@ def annulus() -> None:
 if __name__ == "__main__":
     print("helix, n=1000, D=5, noise-free; squared error / label variance on 20 queries\n")
     print("| method | median | mean | s/query |\n|---|---|---|---|")
-    for each in ("uniform", "unbiased", "paper"):
+    for each in ("literal", "renormalized", "uniform", "unbiased"):
         helix(each)
     nearest_neighbors()
     print("\nannulus, n=2000, label noise 0.05; spread of the weights at (1, 0)\n")

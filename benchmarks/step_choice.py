@@ -22,7 +22,7 @@ from localegop._fit.process import ProcessBackend
 from localegop._fit.trials import FOLD_ANCHORS
 from localegop._progress import SILENT
 from localegop._selection.folds import draw_folds
-from localegop._selection.holdout import _polynomials, errors_at, variances_at
+from localegop._selection.holdout import LearnedFold, _polynomials, errors_at, variances_at
 from localegop._selection.race import MANY_VARIANCES, expected_errors
 from localegop._selection.search_grid import SearchGrid, quadratic_directions_for, sizes_for
 from localegop.datasets import fetch_rmd17, make_helix, prepare_molecule
@@ -38,7 +38,8 @@ def values_at(field, site, choices, own=None):
     values = np.empty((len(site), len(choices)))
     for step, shapes in enumerate(field.shapes(site.rows, N_ITER, own)):
         numbers = [k for k, choice in enumerate(choices) if choice.step == step]
-        values[:, numbers] = _polynomials(field, site, step, shapes, [choices[k] for k in numbers])[..., 0]
+        some = [choices[k] for k in numbers]
+        values[:, numbers] = _polynomials(field, site, step, shapes, some, variances=False)[..., 0]
     return values
 
 
@@ -53,10 +54,11 @@ def held_out_errors(backend, data, update, choices):
     errors, variances = [], []
     for fold in draw_folds(data.n, 0):
         rest, site = backend.hold_out(data, fold)
-        field, _ = learn(backend, rest, update, spread_points(rest.n, FOLD_ANCHORS))
-        errors.append(errors_at(field, site, choices))
+        field, own = learn(backend, rest, update, spread_points(rest.n, FOLD_ANCHORS))
+        learned = LearnedFold(field, site, own, lambda f=field: f, lambda s=site: s, lambda r=rest: r)
+        errors.append(errors_at(learned, site, choices))
         some = np.arange(min(MANY_VARIANCES, len(site)))
-        variances.append(variances_at(field, site.pick(some), choices).mean(axis=0))
+        variances.append(variances_at(learned, site.pick(some), choices).mean(axis=0))
     return np.concatenate(errors), np.mean(variances, axis=0)
 
 

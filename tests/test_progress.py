@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 from localegop import LocalEGOPRegressor, _progress
-from localegop._fit import plan
 from localegop._progress import SILENT, Progress, ProgressBar
 from localegop.datasets import make_helix
 
@@ -178,18 +177,17 @@ def test_fits_and_predictions_are_silent_by_default(capsys, show_all):
 
 
 CASES = {
-    "three trials": (np.inf, {}),
-    "two trials": (0.0, {}),
-    "one trial": (np.inf, {"initial_metric": "variance"}),
-    "nothing to choose": (np.inf, {"n_iter": 0, "schedule": "power"}),
-    "kriging competes": (0.0, {"degree": "auto", "initial_metric": "variance"}),
+    "three trials": {"degree": "auto", "final": "global"},
+    "two trials": {},
+    "one trial": {"initial_metric": "variance"},
+    "nothing to choose": {"n_iter": 0, "schedule": "power"},
+    "all kinds compete": {"degree": "auto", "initial_metric": "variance"},
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_bar_of_a_fit_rises_to_a_hundred(monkeypatch, capsys, show_all, case):
-    doubtful, changed = CASES[case]
-    monkeypatch.setattr(plan, "DOUBTFUL", doubtful)
+def test_the_bar_of_a_fit_rises_to_a_hundred(capsys, show_all, case):
+    changed = CASES[case]
     LocalEGOPRegressor(verbose=1, **QUICK | changed).fit(X, Y)
     percentages, stages = shown(capsys.readouterr().err)
     assert percentages == sorted(percentages) and percentages[-1] == 100

@@ -44,7 +44,10 @@ def test_tables_have_named_columns(linear):
     model, x = linear
     frame = model.localize(pd.DataFrame(x[:5], columns=NAMES)).to_frame()
     assert list(frame.columns[:6]) == ["value", "std", "noise", "gradient_a", "gradient_b", "gradient_c"]
-    assert list(frame.columns[-3:]) == ["importance_a", "importance_b", "importance_c"]
+    assert list(frame.columns[6:9]) == ["gradient_std_a", "gradient_std_b", "gradient_std_c"]
+    assert list(frame.columns[-6:-3]) == ["importance_a", "importance_b", "importance_c"]
+    assert list(frame.columns[-3:]) == ["importance_std_a", "importance_std_b", "importance_std_c"]
+    assert np.isfinite(frame["intrinsic_dimension_std"]).all()
     assert len(frame) == 5 and set(frame["status"]) <= {status.name.lower() for status in Status}
     assert model.output_names_ == ("out",)
 

@@ -32,6 +32,7 @@ interval = model.predict_interval(X[600:])
 assert interval.shape == (100, 2) and np.all(interval[:, 0] <= interval[:, 1])
 fits = model.localize(X[600:610])
 assert fits.gradient.shape[-1] == 3
+assert "startFile();" in model.explore(X[600:602]).to_html()
 model.save("model.npz")
 again = LocalEGOPRegressor.load("model.npz")
 assert np.array_equal(again.predict(X[600:]), model.predict(X[600:]))

@@ -100,7 +100,7 @@ def listing():
 
 
 def _parser():
-    parser = argparse.ArgumentParser(description="Local EGOP against its peers.")
+    parser = argparse.ArgumentParser(description="Field Local EGOP against its peers.")
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run", help="measure (this is what happens without a command)")
     runs.add_argument("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", default=[])

@@ -38,7 +38,8 @@ CAPTIONS = {
 _INTRODUCTION = """\
 # Against its peers
 
-How well does Local EGOP do against the methods one would try otherwise, and what does it cost? Every number
+How well does field Local EGOP do against the methods one would try otherwise, and what does it cost?
+Every number
 below was measured by `python benchmarks/peers.py` and written here by `python benchmarks/peers.py report`.
 
 ```sh
@@ -122,7 +123,7 @@ def _figure(name, figures):
 
 
 def _wins_and_losses(records):
-    """Say where Local EGOP has the least error, and who has it elsewhere."""
+    """Say where field Local EGOP has the least error, and who has it elsewhere."""
     wins, losses = [], []
     for name in (n for group in GROUPS for n in sets_of(records, group)):
         rank, gap = ranks(records, name).get(MAIN), factor(records, name)
@@ -134,7 +135,7 @@ def _wins_and_losses(records):
             wins.append(f"- {label}: the best peer, {other}, has {gap:.3g} times the error.")
         else:
             losses.append(f"- {label}: rank {rank:g}; {other} has {gap:.2g} times our error.")
-    lines = ["## Where Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
+    lines = ["## Where field Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
     return [*lines, "## Where it does not", "", *(losses or ["Nowhere in this run."])]
 
 

@@ -92,13 +92,13 @@ def best_peer(records, dataset):
 
 
 def factor(records, dataset):
-    """MSE of the best peer over that of Local EGOP."""
+    """MSE of the best peer over that of field Local EGOP."""
     ours = errors(records, dataset, (MAIN,)).get(MAIN, np.nan)
     return best_peer(records, dataset)[1] / ours if ours > 0.0 else np.nan
 
 
 def ridge_ratio(records, dataset):
-    """RMSE of Local EGOP over that of the better tuned kernel ridge."""
+    """RMSE of field Local EGOP over that of the better tuned kernel ridge."""
     ours = errors(records, dataset, (MAIN,), "rmse").get(MAIN, np.nan)
     theirs = list(errors(records, dataset, KERNEL_RIDGE, "rmse").values())
     return ours / np.nanmin(theirs) if theirs and not np.isnan(theirs).all() else np.nan
@@ -132,9 +132,9 @@ def must_show(records):
     for what, scale, bar in (("", False, _MEMORY), (", 200,000 rows", True, _MEMORY_AT_SCALE)):
         chosen = [r for r in records if (DATASETS[r["dataset"]].group == SCALE) == scale]
         peaks = [r["memory_gb"] for r in chosen if r["status"] == "ok" and r["method"] in OURS]
-        table.add(f"peak memory of Local EGOP{what}", max(peaks, default=np.nan), bar, " GB")
+        table.add(f"peak memory of field Local EGOP{what}", max(peaks, default=np.nan), bar, " GB")
     failed = sum(r["status"] != "ok" for r in records if r["method"] == MAIN) if records else np.nan
-    table.add("cells in which Local EGOP failed", failed, 0)
+    table.add("cells in which field Local EGOP failed", failed, 0)
     return table
 
 

@@ -350,12 +350,19 @@ nb::tuple blended(const KeptFits& fits, In<double, 2> queries, In<std::int32_t, 
     return nb::make_tuple(values.array(), distances.array());
 }
 
+Weighting weighting_named(const std::string& name) {
+    if (name == "unbiased") return Weighting::unbiased;
+    if (name == "uniform") return Weighting::uniform;
+    if (name == "renormalized") return Weighting::renormalized;
+    throw nb::value_error(("there is no weighting named '" + name + "'").c_str());
+}
+
 nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel, In<double, 2> queries,
                         In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                         std::optional<In<std::int32_t, 1>> indices,
                         std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
                         In<std::uint64_t, 1> seeds, std::uint64_t t, std::size_t subsamples,
-                        double ridge, int threads) {
+                        double ridge, const std::string& weighting, int threads) {
     const std::size_t count = queries.shape(0), dim = points->dim, outputs = points->outputs;
     require(queries.shape(1) == dim, "queries differ from the points in width");
     require(metrics.shape(0) == count && metrics.shape(1) == dim && metrics.shape(2) == dim,
@@ -366,8 +373,8 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel
     require(!scales || scales->shape(0) == count, "scales must match the queries");
     require(seeds.shape(0) == count, "seeds must match the queries");
     require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
-    const SampledStep step{subsamples, ridge};
-    Fresh out_scales({count}), sizes({count}), errors({count}), values({count, outputs}),
+    const SampledStep step{subsamples, ridge, weighting_named(weighting)};
+    Fresh out_scales({count}), sizes({count}), errors({count}), drawn({count}), values({count, outputs}),
         gradients({count, outputs, dim}), agops({count, dim, dim});
     without_gil([&] {
         const auto make = [&] {
@@ -382,12 +389,13 @@ nb::tuple sampled_steps(std::shared_ptr<Points> points, const KernelSpec& kernel
                 out_scales.data[i] = worker.scale;
                 sizes.data[i] = worker.size;
                 errors.data[i] = worker.loo_error;
+                drawn.data[i] = worker.drawn;
             };
         };
         return parallel_for(count, threads, make, signal_arrived);
     });
     return nb::make_tuple(agops.array(), errors.array(), values.array(), gradients.array(),
-                          out_scales.array(), sizes.array());
+                          out_scales.array(), sizes.array(), drawn.array());
 }
 
 // Names of those that this processor can run, slowest first.
@@ -456,7 +464,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &KeptFits::bytes);
     m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
-          "t"_a, "subsamples"_a, "ridge"_a, "threads"_a);
+          "t"_a, "subsamples"_a, "ridge"_a, "weighting"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {

@@ -15,9 +15,14 @@
 
 namespace localegop {
 
+// What a drawn point counts in averages over the sample: its weight divided by the probability of having been
+// drawn, one, or its weight.
+enum class Weighting { unbiased, uniform, renormalized };
+
 struct SampledStep {
     std::size_t subsamples = 0;  // m
     double ridge = 0.0;
+    Weighting weighting = Weighting::unbiased;
 };
 
 // A hash of (seed, step, point) as a uniform number in (0, 1): the same for any order or chunk of queries.
@@ -38,7 +43,8 @@ class SampledQuery {
         : points_(points), kernel_(kernel), step_(step), hood_(points, kernel), fit_(points, 1, 0),
           hot_(hot_loops()) {}
 
-    double scale = 0.0, size = 0.0, loo_error = 0.0;
+    // `drawn` is the part of all weight that the sample has.
+    double scale = 0.0, size = 0.0, loo_error = 0.0, drawn = 0.0;
 
     // Fills value (outputs), gradient (outputs x dim) and agop (dim x dim) of this step.
     void run(const double* query, const double* metric, const std::int32_t* candidates,
@@ -98,12 +104,22 @@ class SampledQuery {
         }
         sample_.resize(m);
         draw_weights_.resize(m);
+        drawn = 0.0;
         for (std::size_t k = 0; k < m; ++k) {
             const double w = hood_.weights()[order_[k]];
-            const double drawn = all ? 1.0 : -std::expm1(-std::exp(std::log(w) + next_));
             sample_[k] = hood_.indices()[order_[k]];
-            draw_weights_[k] = w / drawn;  // makes averages over the sample unbiased
+            draw_weights_[k] = draw_weight(w, all);
+            drawn += w;
         }
+    }
+
+    double draw_weight(double w, bool all) const {
+        switch (step_.weighting) {
+        case Weighting::uniform: return 1.0;
+        case Weighting::renormalized: return w;
+        case Weighting::unbiased: break;
+        }
+        return all ? w : w / -std::expm1(-std::exp(std::log(w) + next_));
     }
 
     // All fits of a step share one metric, so its factor is applied once to all candidates, which are then

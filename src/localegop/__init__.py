@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from localegop._engine.choice import Choice
     from localegop.regressor import LocalEGOPRegressor
-    from localegop.results import ExtrapolationWarning, LocalFits, Neighbors, Status, Trace
+    from localegop.results import (
+        ExtrapolationWarning,
+        FeatureGroup,
+        LocalFits,
+        Neighbors,
+        Status,
+        Trace,
+    )
 
 __all__ = [
     "Choice",
     "ExtrapolationWarning",
+    "FeatureGroup",
     "LocalEGOPRegressor",
     "LocalFits",
     "Neighbors",
@@ -24,6 +32,7 @@ __version__ = version("localegop")
 _HOMES = {
     "Choice": "localegop._engine.choice",
     "ExtrapolationWarning": "localegop.results",
+    "FeatureGroup": "localegop.results",
     "LocalEGOPRegressor": "localegop.regressor",
     "LocalFits": "localegop.results",
     "Neighbors": "localegop.results",

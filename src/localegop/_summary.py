@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._predict.decisions import Decisions
+from localegop._explain.overall import correlations_of
+from localegop._predict.decisions import FORGOTTEN, Decisions
 from localegop._predict.model import Model
 from localegop._selection.isotropic_baseline import gain
+from localegop.results import FeatureGroup
 
 Array = NDArray[np.float64]
 
 FAR_OUT = 50.0  # robust standard deviations at which a row is outlying
 NORMAL_QUARTILES = 1.349  # distance between the quartiles of a normal variable, in standard deviations
 HARDLY = 1.1  # gain over isotropic fits below which the learned metric hardly helps
+TOGETHER = 0.8  # correlation from which on features may take over each other's importance
 MOST_LISTED = 5  # rows and names listed
 READ_NEXT = (
     "model.localize(X) tells what is behind single predictions, model.global_importance() which features "
@@ -39,6 +42,8 @@ def summarize(model: Any) -> str:
         lines += [(label + of, text) for label, text in _decision_lines(decisions)]
     lines += _noise_lines(model)
     lines += _outlier_lines(getattr(model, "_models", []))
+    lines += _label_lines(model)
+    lines += _group_lines(model)
     lines.append(("read next", READ_NEXT))
     width = 2 + max(len(label) for label, _ in lines)
     return "\n".join([type(model).__name__, *(f"  {label:<{width}}{text}" for label, text in lines)])
@@ -84,7 +89,9 @@ def _units_text(decisions: Decisions) -> str:
 def _neighborhood_text(choice: Choice, strategy: str) -> str:
     """How neighborhoods came about, and how large they are."""
     if strategy == "query":
-        return f"learned for each query in up to {choice.step} steps (Algorithm 1 of the paper)"
+        return f"learned for each query in up to {choice.step} steps, by fits at points sampled around it"
+    if choice.final.kind == "global":
+        return "none: one metric everywhere, and all rows at once"
     size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
     if choice.step == 0:
         return f"step 0: one metric everywhere, no local steps{size}"
@@ -93,6 +100,9 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
+    if final.kind == "global":
+        kind = "rough" if final.rough else "smooth"
+        return f"one {kind} Gaussian process of all rows, length {final.length:.3g}"
     if final.kind == "kriging":
         trend = "a linear trend" if final.trend else "no trend"
         kind = "rough" if final.rough else "smooth"
@@ -108,14 +118,48 @@ def _noise_lines(model: Any) -> list[Line]:
     if not isinstance(residuals, np.ndarray):
         where = "on the cluster" if residuals is not None else "known at queries only with this strategy"
         return [("noise", where)]
-    columns = residuals.reshape(len(residuals), -1)
-    levels = np.sqrt(np.nanmean(columns**2, axis=0))
-    noise = ", ".join(f"{level:.4g}" for level in levels[:MOST_LISTED])
+    noise = ", ".join(f"{level:.4g}" for level in noise_levels(model)[:MOST_LISTED])
+    columns = _usual_residuals(model)
     used = int(np.isfinite(columns[:, 0]).sum())
+    but = " but outlying labels" if model.loss == "huber" else ""
     return [
-        ("noise", f"{noise} (root mean square residual of rows left out, one at a time)"),
+        ("noise", f"{noise} (root mean square residual of rows left out, one at a time{but})"),
         ("intervals", f"calibrated so that they hold the asked share of these {used:,} rows"),
     ]
+
+
+def noise_levels(model: Any) -> Array:
+    """Root mean square (K,) of the leave-one-out residuals of a fitted estimator, outlying labels aside."""
+    levels: Array = np.sqrt(np.nanmean(_usual_residuals(model) ** 2, axis=0))
+    return levels
+
+
+def _usual_residuals(model: Any) -> Array:
+    """Leave-one-out residuals (n, K); NaN for outlying labels, and where there is none."""
+    residuals = model.loo_residuals_.reshape(model.n_samples_, -1)
+    usual = model.robustness_weights_.reshape(model.n_samples_, -1) > 0.0
+    return np.where(usual, residuals, np.nan)
+
+
+def _group_lines(model: Any) -> list[Line]:
+    """Lines about features that move together, whose shares of importance are exchangeable."""
+    models: list[Model] = getattr(model, "_models", [])
+    if model.strategy == "query" or not models or models[0].features is None:
+        return []
+    correlated = np.abs(correlations_of(models[0])) >= TOGETHER
+    if not np.triu(correlated, 1).any():
+        return []
+    groups = [one for one in model.grouped_importance(TOGETHER) if len(one.features) > 1]
+    return [("exchangeable", _group_text(one)) for one in groups[:MOST_LISTED]]
+
+
+def _group_text(group: FeatureGroup) -> str:
+    known = "" if np.isnan(group.importance_std) else f" +- {group.importance_std:.2g}"
+    return (
+        f"{_listed(list(group.features))} move together (correlation {TOGETHER:g} or more), so any of them "
+        f"may carry the slope: trust their common importance, {group.importance:.2g}{known}, not their "
+        "single ones"
+    )
 
 
 def _outlier_lines(models: list[Model]) -> list[Line]:
@@ -124,19 +168,56 @@ def _outlier_lines(models: list[Model]) -> list[Line]:
     rows = np.unique(np.concatenate(found)) if found else np.zeros(0)
     if not len(rows):
         return []
-    shown = ", ".join(str(row) for row in rows[:MOST_LISTED]) + (", ..." if len(rows) > MOST_LISTED else "")
-    text = f"{len(rows):,} more than {FAR_OUT:g} robust standard deviations out: {shown} (counted from 0)"
+    text = f"{len(rows):,} more than {FAR_OUT:g} robust standard deviations out: {_numbered(rows)}"
     return [("outlying rows", f"{text}; check them, or take logarithms of skewed features")]
+
+
+def _label_lines(model: Any) -> list[Line]:
+    """Line about outlying labels: what a robust loss did about them, or that it would."""
+    if model.loss == "huber":
+        return [("outlying labels", _robustness_text(model))]
+    found = [far_labels(each) for each in getattr(model, "_models", [])]
+    rows = np.unique(np.concatenate(found)) if found else np.zeros(0)
+    if not len(rows):
+        return []
+    text = f"{len(rows):,} more than {FAR_OUT:g} robust standard deviations out: {_numbered(rows)}"
+    return [("outlying labels", f"{text}; if these are errors, take loss='huber'")]
+
+
+def _robustness_text(model: Any) -> str:
+    """How many rows count for nothing, and which; how many count less."""
+    if not hasattr(model, "_models"):
+        weights = [each.robustness for each in model._partitioned]
+        none = sum(int(np.count_nonzero(each <= FORGOTTEN)) for each in weights)
+        return f"{none:,} of the distinct rows count for nothing; to_local().summary() names them"
+    weights = model.robustness_weights_.reshape(model.n_samples_, -1)
+    rows = np.flatnonzero((weights == 0.0).any(axis=1))
+    less = int(np.count_nonzero((weights < 1.0).any(axis=1))) - len(rows)
+    named = f": {_numbered(rows)}" if len(rows) else ""
+    return (
+        f"{_count(len(rows), 'row')} of {model.n_samples_:,} count for nothing{named}; {less:,} count less"
+    )
+
+
+def far_labels(model: Model) -> NDArray[np.intp]:
+    """Numbers of the rows given to ``fit`` whose labels lie very far from the others."""
+    far = _far_out(model.data.labels)
+    return np.flatnonzero((model.position >= 0) & far[model.position])
 
 
 def outlying_rows(model: Model) -> NDArray[np.intp]:
     """Numbers of the rows given to ``fit`` that lie very far from the others in some direction."""
-    rows = _before_curves(model)
-    low, middle, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
+    far = _far_out(_before_curves(model))
+    return np.flatnonzero((model.position >= 0) & far[model.position])
+
+
+def _far_out(values: Array) -> NDArray[np.bool_]:
+    """Which rows (n,) of values (n, m) are very far from the middle in some column."""
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     scale = (high - low) / NORMAL_QUARTILES
     known = scale > 0.0  # half of all rows may be the same there
-    far = (np.abs(rows[:, known] - middle[known]) > FAR_OUT * scale[known]).any(axis=1)
-    return np.flatnonzero((model.position >= 0) & far[model.position])
+    far = np.abs(values[:, known] - middle[known]) > FAR_OUT * scale[known]
+    return np.asarray(far.any(axis=1))
 
 
 def _before_curves(model: Model) -> Array:
@@ -145,6 +226,12 @@ def _before_curves(model: Model) -> Array:
     if units.curves is None:
         return rows
     return units.curves.draw_out(rows @ np.linalg.pinv(units.transform) + units.center)
+
+
+def _numbered(rows: NDArray[Any]) -> str:
+    """Numbers of rows, the first few of them."""
+    shown = ", ".join(str(row) for row in rows[:MOST_LISTED]) + (", ..." if len(rows) > MOST_LISTED else "")
+    return f"{shown} (counted from 0)"
 
 
 def _count(number: int, noun: str) -> str:

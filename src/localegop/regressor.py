@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from importlib.metadata import version
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,21 +30,38 @@ from localegop._data.inputs import (
     seed_from,
     warn_of_few_rows,
 )
+from localegop._data.table_columns import Columns
 from localegop._engine.blas import limited_blas
+from localegop._engine.query_sampling import WEIGHTINGS
 from localegop._engine.settings import Settings
+from localegop._explain.explainer import Explainer
+from localegop._explain.overall import Overall, correlations_of
+from localegop._explain.replicas import FEWEST_ROWS
 from localegop._fit.plan import fit_model
 from localegop._predict.file_rules import check_file
-from localegop._predict.model import Requested, interval_widths
+from localegop._predict.model import Requested
 from localegop._predict.parameters import decode_parameters, encode_parameters
 from localegop._predict.storage import check_saved, pack_model, unpack_model
-from localegop._predict.uncertainty import check_coverage
+from localegop._predict.uncertainty import check_coverage, expect_deviation, interval_widths
 from localegop._progress import Callback, ProgressBar
 from localegop._selection.isotropic_baseline import gain
 from localegop._summary import summarize
-from localegop.results import ExtrapolationWarning, LocalFits, Status, stack_outputs
+from localegop.results import (
+    ExtrapolationWarning,
+    FeatureGroup,
+    LocalFits,
+    Status,
+    importance_frame,
+    stack_outputs,
+)
 from localegop.schedules import Geometric, PowerLaw
 
+if TYPE_CHECKING:
+    from localegop._explorer.explorer import Explorer
+
 Array = NDArray[np.float64]
+
+NO_ERRORS = "a fit on a cluster keeps no rows as given; fit a LocalEGOPRegressor"
 
 
 class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,14 +69,16 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Near each point the method learns a metric from the averaged outer product of local gradients (AGOP),
     shrinks the neighborhood where the function varies and stretches it where it does not, and predicts
-    with a local polynomial fit there.
+    with a final fit there, polynomial or kriging. The default is *field Local EGOP*; *Algorithm 1* of the
+    paper is what :meth:`paper_parameters` gives.
 
     Parameters
     ----------
     strategy : {"field", "query"}, default="field"
-        "field" learns gradients once, in ``fit``, at some thousand of the training points, or all if there
-        are fewer, after which a prediction takes milliseconds. "query" is Algorithm 1 of the paper: every
-        query runs a recursion of its own.
+        "field", field Local EGOP, learns gradients once, in ``fit``, at some thousand of the training
+        points, or all if there are fewer, after which a prediction takes milliseconds. With "query" every
+        query runs a recursion of its own, with regressions at points sampled around it, as in Algorithm 1;
+        with :meth:`paper_parameters` it is Algorithm 1, with other parameters a variant of it.
     schedule : {"effective_size", "power", "geometric"} or object, default="effective_size"
         How neighborhoods shrink. "effective_size" aims at effective sample sizes and needs no units;
         "power" and "geometric" are bandwidths in the units of the (initially scaled) features. An object is
@@ -69,8 +88,14 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         may use fewer: the number that predicts best is chosen.
     n_subsamples : int, default=300
         m, the local fits per step of the query strategy.
+    weighting : {"unbiased", "uniform", "renormalized", "literal"}, default="unbiased"
+        What a sampled point counts in the AGOP and in the leave-one-out error of a step of the query
+        strategy: its weight divided by the probability of having been sampled; one; its weight, divided by
+        the sum over the sample; or its weight among all points, as lines 12 and 13 of Algorithm 1 say.
+        The field strategy samples nothing and takes the default only.
     momentum : float, default=0.5
-        Weight in (0, 1] of the newest AGOP in the next metric.
+        Weight in (0, 1] of the newest AGOP in the next metric: against the AGOP before, as in Algorithm 1,
+        with bandwidths; against the metric that led to it, with effective sizes.
     initial_scale : float, default=0.2
         With bandwidths, the first metric is the identity divided by this.
     initial_metric : {"auto", "identity", "variance", "power"} or array, default="auto"
@@ -86,23 +111,35 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Largest variance of a localization in any direction, in the scaled features.
     kernel : str or callable, default="gaussian"
         "gaussian", "epanechnikov", "biweight", "triweight", "laplace", "student", or a callable that maps
-        an array of squared distances to weights (slower, one thread).
+        an array of squared distances to weights (slower, one thread). "student", (1 + u)^-2, has tails so
+        heavy that with two features or more its second moment is infinite: far points count much, and what
+        the paper says about other kernels does not apply to it.
     degree : {"auto", 0, 1, 2}, default="auto"
         Degree of the final fit. Degree 2 adds products of the leading learned directions with all
         features. "auto" chooses between 1 and 2 (query strategy: 1).
     ridge : float or "auto", default="auto"
         Ridge of the local fits relative to the local variance of the features; "auto" takes the best of a
         grid at points left out.
-    final : {"auto", "polynomial", "kriging"}, default="auto"
-        The final fit: a local polynomial of the ``degree`` above, or kriging, a Gaussian process of up to
-        200 neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
-        (Gaussian or exponential) are chosen at held-out points. "auto" takes kriging if that lowers the
-        error there; polynomials if a ``degree`` is given. The query strategy knows polynomials only.
+    final : {"auto", "polynomial", "kriging", "global"}, default="auto"
+        The final fit: a local polynomial of the ``degree`` above; kriging, a Gaussian process of up to 200
+        neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
+        (Gaussian or exponential) are chosen at held-out points; or "global", one Gaussian process of all
+        rows, up to 2,500 of them, in one metric that is learned from the slopes of f. "auto" takes what has
+        the smallest error at held-out points; polynomials if a ``degree`` is given. Global processes take
+        part only where no parameter limits what a fit may look at. The query strategy knows polynomials
+        only.
     max_neighbors : int, "auto" or None, default="auto"
         A center looks at its nearest this many points only, which makes its cost independent of n. "auto"
         means 1,000, and all (32,768 if there are more than 131,072) for the final fit where wider
         neighborhoods do better at held-out points, as with very many rows and noisy labels. None means all
         points.
+    loss : {"squared", "huber"}, default="squared"
+        With "huber", labels that lie far from what the rows around them say count less, and those that are
+        far out count for nothing: rows get robustness weights from the residuals that they have when they
+        are left out, and the fit is repeated with them: some twice the time, and a fit at every row. For
+        labels of which some are wrong, or with noise of heavy tails. With several outputs and
+        ``outputs="shared"`` a row counts less if any of its labels is far out. Intervals then hold a share
+        of the labels that are not outlying.
     outputs : {"shared", "separate"}, default="shared"
         With several outputs, one metric for all of them (from the sum of their AGOPs) or one for each.
     missing : {"error", "drop"}, default="error"
@@ -131,6 +168,12 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Names of the columns of y, or "y", or "y0", "y1", ...
     feature_names_in_ : ndarray of shape (D,)
         Only if X had them.
+    columns_ : object
+        How the columns of a table became features: categories, dates, what is filled in. Only if the model
+        was fitted by ``localegop fit`` with such columns.
+    feature_importances_ : ndarray of shape (D,)
+        What :meth:`global_importance` returns, under the name that scikit-learn's tools look for (field
+        strategy).
     choice_ : Choice
         What was chosen at held-out points: the number of steps, the effective size of the neighborhoods,
         the final fit with its constants (a polynomial or kriging), and its mean squared error there as a
@@ -147,6 +190,10 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     loo_residuals_ : ndarray of shape (n,) or (n, K)
         Label minus leave-one-out prediction at the training points (field strategy); NaN at weight 0. Found
         when it is first asked for, which takes a fit at every row.
+    robustness_weights_ : ndarray of shape (n,), or (n, K) with ``outputs="separate"``
+        How much each training row counted beside its weight, with ``loss="huber"``: 1 for most, less the
+        farther its label is from what the rows around it say, 0 where that is an outlier; 1 for all with
+        the squared loss. NaN at weight 0.
 
     Examples
     --------
@@ -163,6 +210,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "schedule": [StrOptions({"effective_size", "power", "geometric"}), object],
         "n_iter": [Interval(Integral, 0, None, closed="left"), None],
         "n_subsamples": [Interval(Integral, 1, None, closed="left")],
+        "weighting": [StrOptions(set(WEIGHTINGS))],
         "momentum": [Interval(Real, 0, 1, closed="right")],
         "initial_scale": [Interval(Real, 0, None, closed="neither")],
         "initial_metric": [StrOptions({"auto", "identity", "variance", "power"}), "array-like"],
@@ -171,8 +219,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "kernel": [str, callable],
         "degree": [StrOptions({"auto"}), Interval(Integral, 0, 2, closed="both")],
         "ridge": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "final": [StrOptions({"auto", "polynomial", "kriging"})],
+        "final": [StrOptions({"auto", "polynomial", "kriging", "global"})],
         "max_neighbors": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
+        "loss": [StrOptions({"squared", "huber"})],
         "outputs": [StrOptions({"shared", "separate"})],
         "missing": [StrOptions({"error", "drop"})],
         "random_state": ["random_state"],
@@ -188,6 +237,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         schedule: Any = "effective_size",
         n_iter: int | None = None,
         n_subsamples: int = 300,
+        weighting: str = "unbiased",
         momentum: float = 0.5,
         initial_scale: float = 0.2,
         initial_metric: Any = "auto",
@@ -198,6 +248,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ridge: Any = "auto",
         final: str = "auto",
         max_neighbors: int | str | None = "auto",
+        loss: str = "squared",
         outputs: str = "shared",
         missing: str = "error",
         random_state: Any = 0,
@@ -209,6 +260,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.schedule = schedule
         self.n_iter = n_iter
         self.n_subsamples = n_subsamples
+        self.weighting = weighting
         self.momentum = momentum
         self.initial_scale = initial_scale
         self.initial_metric = initial_metric
@@ -219,6 +271,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.ridge = ridge
         self.final = final
         self.max_neighbors = max_neighbors
+        self.loss = loss
         self.outputs = outputs
         self.missing = missing
         self.random_state = random_state
@@ -293,6 +346,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.initial_metric_ = metrics[0] if single else metrics
         gains = tuple(gain(each.isotropic_error, each.choice.error) for each in self._decisions)
         self.gain_over_isotropic_ = gains[0] if single else gains
+        self.__dict__.pop("_kept_explainers", None)  # of an earlier fit
 
     @cached_property
     def loo_residuals_(self) -> Array:
@@ -306,6 +360,13 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"strategy={view.strategy!r} leaves no residuals at the training points")
         together: Array = np.hstack(residuals)
         return together[:, 0] if view._flat_output else together
+
+    @property
+    def robustness_weights_(self) -> Array:
+        """How much each training row counted beside its weight: 0 where its label is outlying."""
+        check_is_fitted(self, "_models")
+        weights = [model.robustness_weights for model in self._models]
+        return np.stack(weights, axis=1) if self.outputs == "separate" else weights[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -352,8 +413,9 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Any:
         """Predict intervals that hold a new label with the given probability.
 
-        The width follows the local noise; how many noise levels wide an interval is has been calibrated
-        with the residuals of points left out, so no distribution is assumed.
+        The width follows the local noise, and how far the rows are that the fit uses and how badly they
+        surround the query. How many times as wide an interval is has been calibrated with the residuals of
+        points left out, alone and with whole blocks of rows around them, so no distribution is assumed.
 
         Parameters
         ----------
@@ -376,22 +438,20 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return view._interval(view._fits(X, requested), coverage, multipliers)
 
     def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
-        """Intervals around fits, from the multipliers (k, K) of each model."""
+        """Intervals around fits, from the multipliers (2, k, K) of each model."""
         parts = [fits.output(k) for k in range(len(self.output_names_))]
-        groups = [parts] if len(self._decisions) == 1 else [[part] for part in parts]
-        half = np.concatenate(
+        scale = np.concatenate([decisions.units.label_scale for decisions in self._decisions])
+        noise = np.concatenate(
             [
-                interval_widths(
-                    decisions,
-                    np.stack([one.noise for one in group], axis=1),
-                    group[0].variance_factor,
-                    np.stack([one.drift for one in group], axis=1),
-                    factors,
-                )
-                for decisions, group, factors in zip(self._decisions, groups, multipliers, strict=True)
+                expect_deviation(part.noise[:, None] / unit, part.variance_factor) * unit
+                for part, unit in zip(parts, scale, strict=True)
             ],
             axis=1,
         )
+        gap, drift = (
+            np.stack([getattr(part, name) for part in parts], axis=1) for name in ("gap_error", "drift")
+        )
+        half = interval_widths(noise, gap, drift, np.concatenate(multipliers, axis=2))
         if np.isinf(half).any():
             warnings.warn(
                 f"coverage={coverage!r} asks for more than {self.n_samples_} training rows can tell; such "
@@ -405,14 +465,23 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             interval = interval[:, :, 0]
         return interval[:, 0] if self._flat_output else interval
 
-    def localize(self, X: ArrayLike, *, trace: bool = False) -> LocalFits:
+    def localize(self, X: ArrayLike, *, trace: bool = False, errors: bool | None = None) -> LocalFits:
         """Fit at q points and tell all: predictions, gradients, metrics and how they came about.
+
+        Under noise several choices are about equally good, and which of them a fit takes is chance. So
+        gradients, AGOPs and all that follows from them are averages over the choices that came close, and
+        have standard errors, found by repeating the fit on halves of the rows. The first call learns these
+        fits, which takes about as long as ``fit``; values and metrics are those of the model itself.
 
         Parameters
         ----------
         X : array-like of shape (q, D)
         trace : bool, default=False
             Whether to record every step of the recursion.
+        errors : bool or None, default=None
+            Whether to average and to find standard errors. False is faster and tells the gradients of the
+            model itself. None means True where it can be done: with the field strategy, from 20 rows on,
+            unless X is lazy.
 
         Returns
         -------
@@ -421,33 +490,176 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         requested = Requested(uncertainty=True, everything=True, trace=trace)
         if is_lazy(X):
+            if errors:
+                raise ValueError("errors=True needs X in memory, got a lazy one: compute it first")
             return cast(LocalFits, self._lazy_answers(X, requested).fits)
-        return self._fits(X, requested)
+        check_is_fitted(self, "_decisions")
+        return self._fits(X, replace(requested, errors=self._with_errors(errors)))
 
-    def global_importance(self) -> Array:
+    def global_importance(
+        self, return_std: bool = False, *, as_frame: bool = False, errors: bool | None = None
+    ) -> Any:
         """Share (D,) of each feature in the squared slope of f, averaged over the training points.
 
-        Features are compared per standard deviation; the shares sum to one. Needs the field strategy, which
-        has gradients at the training points; zero everywhere if f is flat.
+        Features are compared per standard deviation; the shares sum to one. As in :meth:`localize`, they
+        are averages over the choices that came close, unless ``errors=False``. Needs the field strategy,
+        which has gradients at the training points; zero everywhere if f is flat. Of features that move
+        together see :meth:`grouped_importance`.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return standard errors too.
+        as_frame : bool, default=False
+            Whether to return a pandas DataFrame with the column ``importance``, and ``importance_std`` with
+            ``return_std``, one row a feature, the most important first.
+        errors : bool or None, default=None
+            Whether to average and to find standard errors, as in :meth:`localize`. False takes no time.
+
+        Returns
+        -------
+        importance : ndarray of shape (D,), or DataFrame
+        std : ndarray of shape (D,)
+            Only with ``return_std`` and not as a DataFrame; NaN if they are not known.
         """
+        return self._told(*self._overall(errors).importance(), return_std, as_frame)
+
+    def grouped_importance(self, correlation: float = 0.8) -> list[FeatureGroup]:
+        """Tell the importance of groups of features that move together, the largest first.
+
+        Of features that move together any may carry the slope, so their single shares are exchangeable. A
+        group's share is that of the squared changes of f when its features move as they do together, which
+        does not depend on which of them carries the slope.
+
+        Parameters
+        ----------
+        correlation : float, default=0.8
+            Features whose correlation is at least as large, whatever its sign, belong to one group.
+
+        Returns
+        -------
+        list of FeatureGroup
+        """
+        if not 0.0 < correlation <= 1.0:
+            raise ValueError(f"correlation must lie in (0, 1], got {correlation!r}")
+        overall, model = self._overall(), self._models[0]
+        if model.features is None:
+            raise ValueError(f"grouped_importance is not possible: {self._why_no_errors()}")
+        return overall.groups(self._feature_names(), correlations_of(model), correlation)
+
+    def _with_errors(self, errors: bool | None) -> bool:
+        """Whether to average explanations and find their errors: as asked, or if it can be done."""
+        known = all(one.knows_errors for one in self._explainers)
+        if errors and not known:
+            raise ValueError(f"errors=True is not possible: {self._why_no_errors()}")
+        return known if errors is None else errors
+
+    def _overall(self, errors: bool | None = None) -> Overall:
+        """Return what explains the model over all training rows."""
         check_is_fitted(self, "_decisions")
         if self.strategy == "query":
             raise ValueError(
                 "global_importance needs gradients at the training points, which strategy='query' does "
                 "not learn: use strategy='field', or average localize(X).importance"
             )
-        squares: Array = np.sum([model.squared_slopes for model in self._models], axis=0)
-        total = float(squares.sum())
-        return squares / total if total > 0.0 else squares
+        if not self._with_errors(errors):
+            return Overall.alone(self._models)
+        self._prepare_explainers()
+        return Overall.of(self._explainers)
+
+    def _told(self, shares: Array, std: Array, return_std: bool, as_frame: bool) -> Any:
+        """Return shares of features and their standard errors, as arrays or as a table."""
+        shares = np.nan_to_num(shares)
+        if as_frame:
+            return importance_frame(shares, self._feature_names(), std if return_std else None)
+        return (shares, std) if return_std else shares
+
+    @property
+    def feature_importances_(self) -> Array:
+        """What :meth:`global_importance` returns; the query strategy has none."""
+        check_is_fitted(self, "_decisions")
+        if self.strategy == "query":
+            raise AttributeError(
+                "strategy='query' has no feature_importances_: use strategy='field', or average "
+                "localize(X).importance"
+            )
+        return cast(Array, self.global_importance())
+
+    def _feature_names(self) -> tuple[str, ...]:
+        """Names of the features, made up where X had none.
+
+        Tools that call ``predict`` with arrays set ``feature_names_in_`` of a copy to None (SHAP does).
+        """
+        given = getattr(self, "feature_names_in_", None)
+        return tuple(map(str, [f"x{j}" for j in range(self.n_features_in_)] if given is None else given))
+
+    @property
+    def _explainers(self) -> list[Explainer]:
+        """Return what explains the models; kept, as it learns something when it is first needed."""
+        kept: list[Explainer] | None = vars(self).get("_kept_explainers")
+        if kept is None:
+            kept = self._kept_explainers = [Explainer(model) for model in self._models]
+        return kept
+
+    def _prepare_explainers(self) -> None:
+        """Learn now what explanations need."""
+        missing = [one for one in self._explainers if not one.is_ready]
+        if not missing:
+            return
+        threads = count_threads(self.n_jobs)
+        with self._own_threads(), ProgressBar("explain", self.verbose, self.callback) as progress:
+            for one, stretch in zip(missing, progress.parts(len(missing)), strict=True):
+                one.prepare(threads, stretch)
+
+    def _why_no_errors(self) -> str:
+        """Say why standard errors of explanations cannot be had."""
+        if self.strategy == "query":
+            return "strategy='query' learns nothing at the training points; use strategy='field'"
+        if any(model.features is None for model in self._models):
+            return NO_ERRORS
+        return f"it takes {FEWEST_ROWS} different rows"
 
     def summary(self) -> str:
         """Tell in plain words what was fitted, what was chosen and how well it did: text to print.
 
         Rows, features, units, neighborhoods, the final fit, its error at held-out rows and the gain over
-        round neighborhoods, noise, rows that lie very far out, and what to read next.
+        round neighborhoods, noise, rows that lie very far out, outlying labels, and what to read next.
         """
         check_is_fitted(self, "_decisions")
         return summarize(self)
+
+    def explore(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        coverage: float = 0.9,
+        view: str = "scatter",
+        title: str | None = None,
+    ) -> Explorer:
+        """Look into predictions on a page: shown in a notebook, served to a browser, or written to a file.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, D), optional
+            Rows to look at, of which at most 5,000 are shown; by default the training rows.
+        y : array-like of shape (q,) or (q, K), optional
+            Their labels, if known.
+        coverage : float, default=0.9
+            Of the intervals.
+        view : {"scatter", "image", "table"}, default="scatter"
+            What to start with; "image" shows rows that lie on a grid as pixels.
+        title : str, optional
+
+        Returns
+        -------
+        Explorer
+            Shows itself in a notebook; has the methods ``serve()`` and ``save(path)``.
+        """
+        check_is_fitted(self, "_models")
+        from localegop._explorer.explorer import Explorer
+
+        return Explorer(self._snapshot(), X, y, coverage=coverage, view=view, title=title)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.
@@ -467,6 +679,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return what a file has to say beside the models."""
         check_is_fitted(self, "_decisions")
         seed = self._decisions[0].settings.seed
+        names = getattr(self, "feature_names_in_", None)
         return {
             "localegop": version("localegop"),
             "parameters": encode_parameters(self.get_params(deep=False), seed),
@@ -474,9 +687,14 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "n_features": self.n_features_in_,
             "flat_output": self._flat_output,
             "output_names": list(self.output_names_),
-            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist() or None,
+            "feature_names": None if names is None else names.tolist(),
             "models": [],
+            "columns": None if self._columns() is None else self._columns().encode(),
         }
+
+    def _columns(self) -> Any:
+        """How a table became the features, which the command line sets; None where nobody has said."""
+        return getattr(self, "columns_", None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -510,6 +728,8 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.output_names_ = tuple(header["output_names"])
         if header["feature_names"] is not None:
             self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        if header.get("columns") is not None:
+            self.columns_ = Columns.decode(header["columns"])
         widths = {len(decisions.units.center) for decisions in self._decisions}
         outputs = [len(decisions.units.label_scale) for decisions in self._decisions]
         together = self.outputs == "shared" or set(outputs) == {1}
@@ -520,12 +740,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def paper_parameters() -> dict[str, Any]:
-        """Return the paper's setting, to be given to the constructor with ``**``."""
+        """Return the parameters of Algorithm 1 with the paper's constants, for the constructor with ``**``.
+
+        The estimator then follows Algorithm 1 line by line, as :func:`localegop.reference.local_egop` does;
+        what both add is a ridge of 1e-8, without which regressions on few points have no solution.
+        """
         return {
             "strategy": "query",
             "schedule": "power",
             "n_iter": 150,
             "n_subsamples": 300,
+            "weighting": "literal",
             "momentum": 0.7,
             "initial_scale": 0.2,
             "initial_metric": "identity",
@@ -537,6 +762,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
+        _ = self._explainers if requested.errors else ()  # kept here, so that they learn only once
         view = self._snapshot()
         parts = view._raw_fits(read_queries(view, X), requested)
         if not requested.everything:  # where all is told, the status tells this too
@@ -558,11 +784,17 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         threads = count_threads(self.n_jobs)
         bar = ProgressBar("predict", self.verbose, self.callback)
         with self._own_threads(), bar as progress:
-            stretches = progress.parts(len(self._models))
-            return [
+            missing = [one for one in self._explainers if not one.is_ready] if requested.errors else []
+            stretches = progress.parts(len(missing) + len(self._models))
+            for one, stretch in zip(missing, stretches[: len(missing)], strict=True):
+                one.prepare(threads, stretch)
+            fits = [
                 model.with_threads(threads).fits(X, requested, stretch)
-                for model, stretch in zip(self._models, stretches, strict=True)
+                for model, stretch in zip(self._models, stretches[len(missing) :], strict=True)
             ]
+            if not requested.errors:
+                return fits
+            return [one.explained(part, threads) for one, part in zip(self._explainers, fits, strict=True)]
 
     def _own_threads(self) -> AbstractContextManager[None]:
         """Keep BLAS to the threads of this estimator too, while it works."""
@@ -572,8 +804,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         """Fits of all models, with names, as the user gets them."""
-        dimension = self.n_features_in_
-        names = tuple(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(dimension)])))
+        names = self._feature_names()
         parts = [replace(fits, feature_names=names, output_names=self.output_names_) for fits in parts]
         few = int(np.count_nonzero(parts[0].status == Status.FEW_NEIGHBORS))
         if few:
@@ -599,15 +830,21 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "seed": seed_from(self.random_state),
             "threads": count_threads(self.n_jobs),
         }
-        if self.final == "kriging" and self.strategy == "query":
+        process = self.final in ("kriging", "global")
+        if process and self.strategy == "query":
             raise ValueError(
-                "final='kriging' needs strategy='field', got strategy='query': its length and ridge are "
-                "chosen at held-out points, which the query strategy does not have; take final='auto' or "
-                "'polynomial'"
+                f"final={self.final!r} needs strategy='field', got strategy='query': its length and ridge "
+                "are chosen at held-out points, which the query strategy does not have; take final='auto' "
+                "or 'polynomial'"
             )
-        if self.final == "kriging" and self.degree != "auto":
+        if self.weighting != "unbiased" and self.strategy == "field":
             raise ValueError(
-                f"degree={self.degree!r} is that of a polynomial, but final='kriging' is none: "
+                f"weighting={self.weighting!r} concerns the samples of strategy='query', but "
+                "strategy='field' takes none: leave weighting='unbiased', or take strategy='query'"
+            )
+        if process and self.degree != "auto":
+            raise ValueError(
+                f"degree={self.degree!r} is that of a polynomial, but final={self.final!r} is none: "
                 "take degree='auto' or final='polynomial'"
             )
         return Settings(**(own | resolved))

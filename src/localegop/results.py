@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.metric import participation_ratio, spectrum
+from localegop._html import number, table
 
 Array = NDArray[np.float64]
+MOST_SHOWN = 10  # queries or rows that a notebook shows
 
 
 class ExtrapolationWarning(UserWarning):
@@ -83,6 +85,11 @@ class Trace:
         steps, queries, features = self.metric.shape[:3]
         return f"Trace(steps={steps}, queries={queries}, features={features})"
 
+    def _repr_html_(self) -> str:
+        means = self.effective_size.mean(axis=1), np.sqrt(self.loo_error.mean(axis=1))
+        rows = [[str(t), *(number(mean[t]) for mean in means)] for t in range(len(self.metric))]
+        return table(repr(self), ["step", "mean effective size", "root mean square error nearby"], rows)
+
 
 @dataclass(frozen=True)
 class Neighbors:
@@ -105,6 +112,30 @@ class Neighbors:
     def __repr__(self) -> str:
         heaviest = ", ".join(f"{i}: {w:.3g}" for i, w in zip(self.index[:3], self.weight[:3], strict=True))
         return f"Neighbors(rows={len(self)}, heaviest={{{heaviest}{', ...' if len(self) > 3 else ''}}})"
+
+    def _repr_html_(self) -> str:
+        shown = min(len(self), MOST_SHOWN)
+        held = f"{shown} of {len(self)} training rows, {self.weight[:shown].sum():.0%} of the weight"
+        rows = [[str(self.index[k]), number(self.weight[k])] for k in range(shown)]
+        return table(f"Neighbors: {held}", ["row", "weight"], rows)
+
+
+@dataclass(frozen=True)
+class FeatureGroup:
+    """Features that move together, which can take over each other's importance, or a single one.
+
+    Attributes
+    ----------
+    features : tuple of str
+    importance : float
+        Share of the group in the squared changes of f, when its features move as they do together.
+    importance_std : float
+        Its standard error; NaN if it is not known.
+    """
+
+    features: tuple[str, ...]
+    importance: float
+    importance_std: float
 
 
 @dataclass(frozen=True)
@@ -137,10 +168,15 @@ class LocalFits:
         Local standard deviation of the noise, and of whatever the fits cannot follow.
     variance_factor : ndarray of shape (q,)
         Sum of squared smoother coefficients: variance of the prediction per unit of noise variance.
+    gap_error : ndarray of shape (q,) or (q, K)
+        Error beyond the noise that fits make whose rows are as far from the query and surround it as
+        badly: what errors at held-out blocks of training rows, of several sizes, tell. A part of
+        intervals, not of ``std``.
     remoteness : ndarray of shape (q,)
         Distance to the nearest training rows, as a multiple of the largest that is usual among training
-        rows: above 1 a query lies beyond the data. The fit is then made nearer to the data, which gradient,
-        metric and the rest describe, and its value carried on to the query along the gradient.
+        rows: above 1 a query lies beyond the data. Unless rows surround it, as in a gap, the fit is then
+        made nearer to the data, which gradient, metric and the rest describe, and its value carried on to
+        the query along the gradient.
     drift : ndarray of shape (q,) or (q, K)
         How far f may have moved between there and the query: its root mean square slope nearby times the
         distance. Zero within the data; a part of ``std`` and of intervals.
@@ -148,6 +184,15 @@ class LocalFits:
     feature_scale : ndarray of shape (q, D)
         Change of each feature at the query that counts as one standard deviation: that of the training
         feature; with ``initial_metric="power"``, what is one after the transform there.
+    intrinsic_dimension : ndarray of shape (q,)
+        Effective number of directions in which f varies nearby, the participation ratio of the AGOP in
+        units of the features' standard deviations; NaN where f has no slope.
+    gradient_std : ndarray like gradient
+    importance_std : ndarray of shape (q, D)
+    intrinsic_dimension_std : ndarray of shape (q,)
+        Standard errors of the above: how much they would vary from one sample of rows to another. NaN
+        where they are not known. With them gradient, AGOP and what follows from it are averages over all
+        that the fit might have chosen; see :meth:`localegop.LocalEGOPRegressor.localize`.
     feature_names, output_names : tuple of str
     trace : Trace or None
     """
@@ -162,10 +207,15 @@ class LocalFits:
     loo_error: Array
     noise: Array
     variance_factor: Array
+    gap_error: Array
     remoteness: Array
     drift: Array
     status: NDArray[np.int64]
     feature_scale: Array
+    intrinsic_dimension: Array
+    gradient_std: Array
+    importance_std: Array
+    intrinsic_dimension_std: Array
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     trace: Trace | None = None
@@ -183,6 +233,39 @@ class LocalFits:
         return (
             f"LocalFits(queries={len(self)}, features={features}, outputs={outputs}{traced})\n  {statuses}"
         )
+
+    def _repr_html_(self) -> str:
+        shown = min(len(self), MOST_SHOWN)
+        names = self.output_names if self.value.ndim > 1 else ("value",)
+        value, std = self.value.reshape(len(self), -1), self.std.reshape(len(self), -1)
+        head = [
+            "query",
+            *(name for each in names for name in (each, "± std")),
+            "status",
+            "matters most here",
+        ]
+        statuses, importance = self._first_output(self.status), self._first_output(self.importance)
+        rows = [
+            [
+                str(i),
+                *(text for k in range(len(names)) for text in (number(value[i, k]), number(std[i, k], 2))),
+                Status(statuses[i]).name.lower(),
+                self._leading_features(importance[i]),
+            ]
+            for i in range(shown)
+        ]
+        more = f"; the first {shown}" if shown < len(self) else ""
+        return table(f"{self!r}{more}", head, rows)
+
+    def _first_output(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Take what outputs with metrics of their own have each, of the first output."""
+        return values[:, 0] if self._parts else values
+
+    def _leading_features(self, importance: Array) -> str:
+        """Name the most important features with their shares; nothing where f is flat."""
+        order = np.argsort(-importance, kind="stable")[:3]
+        known = [j for j in order if importance[j] >= 0.01]
+        return ", ".join(f"{self.feature_names[j]} {importance[j]:.0%}" for j in known)
 
     @property
     def std(self) -> Array:
@@ -209,19 +292,6 @@ class LocalFits:
         return spectrum(self.agop)
 
     @property
-    def intrinsic_dimension(self) -> Array:
-        """Effective number of directions in which f varies nearby; NaN where it has no slope.
-
-        It is the participation ratio of the AGOP in units of the features' standard deviations.
-        """
-        scale = self.feature_scale
-        agop = self.agop * scale[..., None, :] * scale[..., None]
-        ratio = np.full(agop.shape[:-2], np.nan)
-        sloped = np.trace(agop, axis1=-2, axis2=-1) > 0.0
-        ratio[sloped] = participation_ratio(agop[sloped])
-        return ratio
-
-    @property
     def sensitivity(self) -> Array:
         """Root mean square slope nearby, (q, D), in label units per standard deviation of a feature."""
         diagonal = np.diagonal(self.agop, axis1=-2, axis2=-1)
@@ -231,10 +301,7 @@ class LocalFits:
     @property
     def importance(self) -> Array:
         """Share of each feature in the squared slope nearby, (q, D), of sum one; NaN where f is flat."""
-        squares = self.sensitivity**2
-        total = squares.sum(axis=-1, keepdims=True)
-        share: Array = np.divide(squares, total, out=np.full_like(squares, np.nan), where=total > 0.0)
-        return share
+        return shares_of(self.sensitivity**2)
 
     def neighbors(self, i: int) -> Neighbors:
         """Training rows that contributed to query i, with their weights."""
@@ -262,7 +329,9 @@ class LocalFits:
             self,
             value=self.value[:, k],
             gradient=self.gradient[:, k],
+            gradient_std=self.gradient_std[:, k],
             noise=self.noise[:, k],
+            gap_error=self.gap_error[:, k],
             drift=self.drift[:, k],
             output_names=self.output_names[k : k + 1],
             trace=trace,
@@ -271,14 +340,12 @@ class LocalFits:
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per query.
 
-        Columns: value, std, noise, gradient_<feature> (each with _<output> before the feature where there
-        are several outputs), effective_size, step, loo_error, intrinsic_dimension, remoteness,
-        status and importance_<feature>.
+        Columns: value, std, noise, gradient_<feature> and gradient_std_<feature> (each with _<output>
+        before the feature where there are several outputs), effective_size, step, loo_error,
+        intrinsic_dimension, intrinsic_dimension_std, remoteness, status, importance_<feature> and
+        importance_std_<feature>.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'localegop[table]'") from error
+        pd = need_pandas("to_frame")
         columns: dict[str, Any] = {}
         several = self.value.ndim > 1
         for k, name in enumerate(self.output_names):
@@ -286,22 +353,59 @@ class LocalFits:
             columns |= {f"value{suffix}": one.value, f"std{suffix}": one.std, f"noise{suffix}": one.noise}
             for j, feature in enumerate(self.feature_names):
                 columns[f"gradient{suffix}_{feature}"] = one.gradient[:, j]
+            for j, feature in enumerate(self.feature_names):
+                columns[f"gradient_std{suffix}_{feature}"] = one.gradient_std[:, j]
             if self._parts:
                 columns |= one._shared_columns(suffix)
         return pd.DataFrame(columns if self._parts else columns | self._shared_columns(""))
 
     def _shared_columns(self, suffix: str) -> dict[str, Any]:
         """Columns that follow from the metric."""
-        importance = self.importance
+        importance, error = self.importance, self.importance_std
         return {
             f"effective_size{suffix}": self.effective_size,
             f"step{suffix}": self.step,
             f"loo_error{suffix}": self.loo_error,
             f"intrinsic_dimension{suffix}": self.intrinsic_dimension,
+            f"intrinsic_dimension_std{suffix}": self.intrinsic_dimension_std,
             f"remoteness{suffix}": self.remoteness,
             f"status{suffix}": [Status(code).name.lower() for code in self.status],
             **{f"importance{suffix}_{name}": importance[:, j] for j, name in enumerate(self.feature_names)},
+            **{f"importance_std{suffix}_{name}": error[:, j] for j, name in enumerate(self.feature_names)},
         }
+
+
+def need_pandas(what: str) -> Any:
+    """Import pandas, or say what needs it and how to install it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{what} needs pandas: pip install 'localegop[table]'") from error
+    return pandas
+
+
+def importance_frame(shares: Array, names: Sequence[str], errors: Array | None = None) -> Any:
+    """Table of the shares (D,) of features, and their standard errors if given, the largest first."""
+    order = np.argsort(-shares, kind="stable")
+    index = need_pandas("as_frame=True").Index([names[j] for j in order], name="feature")
+    columns = {"importance": shares[order]} | ({} if errors is None else {"importance_std": errors[order]})
+    return need_pandas("as_frame=True").DataFrame(columns, index=index)
+
+
+def shares_of(squares: Array) -> Array:
+    """Shares (..., D) of sum one of squared slopes; NaN where all are zero."""
+    total = squares.sum(axis=-1, keepdims=True)
+    shares: Array = np.divide(squares, total, out=np.full_like(squares, np.nan), where=total > 0.0)
+    return shares
+
+
+def intrinsic_dimensions(agop: Array, scale: Array) -> Array:
+    """Participation ratios (...,) of AGOPs (..., D, D), with features in units of their scale (..., D)."""
+    scaled = agop * scale[..., None, :] * scale[..., None]
+    ratio = np.full(scaled.shape[:-2], np.nan)
+    sloped = np.trace(scaled, axis1=-2, axis2=-1) > 0.0
+    ratio[sloped] = participation_ratio(scaled[sloped])
+    return ratio
 
 
 PER_QUERY = tuple(

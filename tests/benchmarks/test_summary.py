@@ -99,11 +99,14 @@ def test_every_bar_can_fail():
     assert bar(slow, "malonaldehyde, revised MD17: fit + predict")["met"]
     assert not bar(changed({"method": "xrfm", "dataset": "diabetes"}, warnings=1), "warnings")["met"]
     large = changed(ours | {"dataset": "image"}, memory_gb=2.5)
-    assert [bar(large, f"peak memory of Local EGOP{s}")["met"] for s in ("", ", 200")] == [False, True]
+    assert [bar(large, f"peak memory of field Local EGOP{s}")["met"] for s in ("", ", 200")] == [
+        False,
+        True,
+    ]
     huge = changed(ours | {"dataset": "helix_200k"}, memory_gb=6.5)
-    assert [bar(huge, f"peak memory of Local EGOP{s}")["met"] for s in ("", ", 200")] == [True, False]
+    assert [bar(huge, f"peak memory of field Local EGOP{s}")["met"] for s in ("", ", 200")] == [True, False]
     broken = changed(ours | {"dataset": "image"}, status="error", error="")
-    assert not bar(broken, "cells in which Local EGOP failed")["met"]
+    assert not bar(broken, "cells in which field Local EGOP failed")["met"]
 
 
 def test_time_counts_predictions_of_all_test_rows():

@@ -130,7 +130,7 @@ def text_member(text):
     return (f"{archive.HEADER}.npy", npy(np.frombuffer(text.encode(), dtype=np.uint8)), False)
 
 
-FIRST = text_member('{"format": 4}')
+FIRST = text_member('{"format": 5}')
 PROMISE = npy(np.zeros(3)).replace(b"(3,), }      ", b"(3000000,), }", 1)
 
 
@@ -146,7 +146,7 @@ PROMISE = npy(np.zeros(3)).replace(b"(3,), }      ", b"(3000000,), }", 1)
         ([FIRST, ("../a.npy", npy(np.zeros(3)), False)], "'../a.npy' is unknown"),
         ([FIRST, ("notes.txt", b"", False)], "'notes.txt' is unknown"),
         ([FIRST, ("a.npy", b"", False), ("a.npy", b"", False)], "two members of the same name"),
-        ([text_member('{"format": 4, "format": 4}')], "two entries of the same name"),
+        ([text_member('{"format": 5, "format": 5}')], "two entries of the same name"),
         ([text_member('{"format": NaN}')], "holds NaN"),
         ([text_member("[" * 100_000)], "nested too deeply"),
         ([text_member("[3]")], "not an object"),
@@ -178,5 +178,5 @@ def test_a_small_file_takes_little_memory(tmp_path):
 def test_other_formats_are_refused(tmp_path, found):
     path = tmp_path / "file"
     path.write_bytes(sealed_members(text_member(json.dumps({"format": found}))))
-    with pytest.raises(ValueError, match=r"has format .*reads format 4: install the version that wrote it"):
+    with pytest.raises(ValueError, match=r"has format .*reads format 5: install the version that wrote it"):
         archive.read(path)

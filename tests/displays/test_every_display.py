@@ -89,7 +89,17 @@ def test_making_a_display_needs_no_matplotlib():
     assert done.stdout.strip() == "False"
 
 
-def test_pipelines_are_refused_with_advice():
+def test_displays_of_pipelines_show_what_the_last_step_sees():
     pipeline = make_pipeline(StandardScaler(), LocalEGOPRegressor(**QUICK)).fit(PLANE_X, PLANE_Y)
-    with pytest.raises(TypeError, match="got Pipeline; of a pipeline give its last step"):
-        TraceDisplay.from_estimator(pipeline, PLANE_X[:1])
+    scaled, last = pipeline[:-1].transform(PLANE_X), pipeline[-1]
+    trace = TraceDisplay.from_estimator(pipeline, PLANE_X[:1])
+    expected = TraceDisplay.from_estimator(last, scaled[:1])
+    np.testing.assert_array_equal(trace.loo_error, expected.loo_error)
+    points = LocalizationDisplay.from_estimator(pipeline, PLANE_X, PLANE_Y, PLANE_X[:1]).points
+    np.testing.assert_array_equal(points, scaled)
+    observed = CalibrationDisplay.from_estimator(pipeline, PLANE_X, PLANE_Y).observed
+    np.testing.assert_array_equal(
+        observed, CalibrationDisplay.from_estimator(last, scaled, PLANE_Y).observed
+    )
+    with pytest.raises(TypeError, match="or a pipeline that ends with one, got StandardScaler"):
+        TraceDisplay.from_estimator(make_pipeline(StandardScaler()).fit(PLANE_X), PLANE_X[:1])

@@ -4,12 +4,32 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import StandardScaler
-from tests.displays.examples import FRAME, NAMES, QUERIES, new_axes, widths
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from tests.displays.examples import FRAME, HELIX_Y, NAMES, QUERIES, QUICK, new_axes, widths
 
+from localegop import LocalEGOPRegressor
 from localegop.displays import (
     ImportanceDisplay,
 )
+
+
+def ends_of(errors):
+    """Left and right ends of lines of standard errors."""
+    return np.array(errors[2][0].get_segments())[:, :, 0]
+
+
+def test_errors_are_drawn_where_they_are_known(fits):
+    display = ImportanceDisplay.from_fits(fits, index=[2, 0]).plot(new_axes())
+    assert len(display.errors_) == 2
+    high = ends_of(display.errors_[1])[:, 1]
+    expected = (fits.importance + fits.importance_std)[0][display.order_]
+    assert np.allclose(high, expected)
+    assert display.plot(new_axes(), summarize=True).errors_ == []
+    unknown = ImportanceDisplay([1.0, 2.0], ["a", "b"]).plot(new_axes())
+    assert unknown.errors_ == []
+    with pytest.raises(ValueError, match=r"errors must have shape \(1, 2\), got \(1, 3\)"):
+        ImportanceDisplay([1.0, 2.0], ["a", "b"], errors=[1.0, 2.0, 3.0])
 
 
 def test_local_importance_of_several_queries_is_sorted(fits):
@@ -52,6 +72,10 @@ def test_global_importance_and_sensitivity(field, fits):
     display = ImportanceDisplay.from_estimator(field).plot(new_axes())
     assert widths(display.bars_[0]) == np.sort(field.global_importance())[::-1].tolist()
     assert display.feature_names == NAMES
+    _, errors = field.global_importance(return_std=True)
+    low, high = ends_of(display.errors_[0]).T
+    values = field.global_importance()[display.order_]
+    assert np.allclose(high - values, errors[display.order_]) and (low >= 0.0).all()
     display = ImportanceDisplay.from_estimator(field, FRAME[QUERIES], index=0, sensitivity=True)
     assert np.allclose(display.plot(new_axes()).values, fits.sensitivity[:1])
     assert display.ax_.get_xlabel() == "sensitivity (depth per feature sd)"
@@ -59,6 +83,20 @@ def test_global_importance_and_sensitivity(field, fits):
         ImportanceDisplay.from_estimator(field, sensitivity=True)
     with pytest.raises(TypeError, match="got StandardScaler"):
         ImportanceDisplay.from_estimator(StandardScaler())
+
+
+def test_importance_of_a_pipeline_has_the_names_of_its_columns(field):
+    pipeline = make_pipeline(StandardScaler(), LocalEGOPRegressor(**QUICK)).fit(FRAME, HELIX_Y)
+    display = ImportanceDisplay.from_estimator(pipeline)
+    assert display.feature_names == NAMES
+    np.testing.assert_array_equal(display.values[0], pipeline[-1].global_importance())
+    local = ImportanceDisplay.from_estimator(pipeline, FRAME[QUERIES])
+    assert local.feature_names == NAMES
+    scaled = pipeline[:-1].transform(FRAME[QUERIES])
+    np.testing.assert_array_equal(local.values, pipeline[-1].localize(scaled).importance)
+    nameless = make_pipeline(FunctionTransformer(), LocalEGOPRegressor(**QUICK))
+    nameless.fit(FRAME.to_numpy(), HELIX_Y)
+    assert ImportanceDisplay.from_estimator(nameless).feature_names == ("x0", "x1", "x2", "x3")
 
 
 def test_flat_queries_are_left_out_of_means(fits):

@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import settings
-from localegop._fit import initial_curves, plan, trials
+from localegop._fit import initial_curves, plan, robustness, trials
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -85,9 +85,12 @@ def test_everything_is_as_in_one_process(plain, partitioned):
         partitioned.predict_interval(queries, [0.5, 0.9]), plain.predict_interval(QUERIES, [0.5, 0.9])
     )
     assert same(partitioned.loo_residuals_, plain.loo_residuals_)
-    assert np.array_equal(partitioned.global_importance(), plain.global_importance())
+    assert np.array_equal(partitioned.global_importance(), plain.global_importance(errors=False))
     assert partitioned.score(X, Y) == r2_score(Y, plain.predict(X, exact=True))
-    (fits,), there = partitioned.localize(QUERIES, trace=True), plain.localize(QUERIES, trace=True)
+    with pytest.raises(ValueError, match="errors=True is not possible: a fit on a cluster"):
+        partitioned.localize(QUERIES, errors=True)
+    (fits,) = partitioned.localize(QUERIES, trace=True)
+    there = plain.localize(QUERIES, trace=True, errors=False)
     fits = fits.compute()
     for name in ("gradient", "metric", "agop", "noise", "status"):
         assert np.array_equal(getattr(fits, name), getattr(there, name))
@@ -125,6 +128,57 @@ def test_weights_several_outputs_and_missing_values(client, count, parameters):
     assert same(model.predict(near), plain.predict(near, exact=True))
     assert same(model.predict_interval(near), plain.predict_interval(near))
     assert same(model.loo_residuals_, plain.loo_residuals_)
+
+
+def test_wrong_labels_with_a_robust_loss(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(robustness, "MOST_COMPARED", 500)
+    monkeypatch.setattr(robustness, "BLOCK", 300)
+    y, weight = Y.copy(), RNG.integers(0, 3, size=len(X)).astype(float)
+    y[200:230] += 50.0
+    parameters = QUICK | {"loss": "huber", "n_iter": 1}
+    plain = LocalEGOPRegressor(**parameters).fit(X, y, weight)
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=4)
+    model.fit(da.from_array(X, chunks=(300, 3)), y, weight)
+    assert (plain.robustness_weights_[200:230][weight[200:230] == 1] == 0.0).all()
+    assert model.choice_ == plain.choice_
+    assert same(model.predict(QUERIES), plain.predict(QUERIES, exact=True))
+    assert same(model.predict_interval(QUERIES), plain.predict_interval(QUERIES))
+    local = model.to_local()
+    assert np.array_equal(local.robustness_weights_, plain.robustness_weights_, equal_nan=True)
+    assert "count for nothing; to_local().summary() names them" in model.summary()
+    with pytest.raises(AttributeError, match="to_local"):
+        _ = model.robustness_weights_
+    model.save(tmp_path / "folder")
+    loaded = DaskLocalEGOPRegressor.load(tmp_path / "folder", client)
+    assert same(loaded.predict(QUERIES), plain.predict(QUERIES, exact=True))
+    assert loaded.summary() == model.summary()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("final", ["global", "auto"])
+def test_global_processes(client, final, tmp_path):
+    """All rows are needed at once, wherever they are; slopes and axes come from a process of them too."""
+    weight = RNG.integers(0, 3, size=200).astype(float)
+    given, parameters = (X[:200], Y[:200], weight), {"final": final, "n_iter": 1}
+    plain = LocalEGOPRegressor(**parameters).fit(*given)
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(
+        da.from_array(X[:200], chunks=(70, 3)), *given[1:]
+    )
+    assert model.choice_ == plain.choice_ and final in (plain.choice_.final.kind, "auto")
+    assert np.array_equal(model.initial_metric_, plain.initial_metric_)
+    model.save(tmp_path / "folder")
+    for one in (model, DaskLocalEGOPRegressor.load(tmp_path / "folder")):
+        assert same(one.predict(QUERIES), plain.predict(QUERIES, exact=True))
+        for ours, theirs in zip(
+            one.predict(QUERIES, return_std=True), plain.predict(QUERIES, return_std=True), strict=True
+        ):
+            assert same(ours, theirs)
+        assert same(one.predict_interval(QUERIES), plain.predict_interval(QUERIES))
+        assert same(one.loo_residuals_, plain.loo_residuals_)
+    local = model.to_local()
+    assert np.array_equal(local.predict(QUERIES), plain.predict(QUERIES))
+    ours, theirs = local.localize(QUERIES[:1]).neighbors(0), plain.localize(QUERIES[:1]).neighbors(0)
+    assert ours.index.tolist() == theirs.index.tolist() and np.array_equal(ours.weight, theirs.weight)
 
 
 @pytest.mark.slow
@@ -342,10 +396,10 @@ def test_curves_of_skewed_features(client, metric, tmp_path, monkeypatch):
         assert np.array_equal(getattr(found, name), getattr(expected, name))
     near = skewed[:40] * 1.01
     assert same(model.predict(near), plain.predict(near, exact=True))
-    assert model.global_importance() == pytest.approx(plain.global_importance())
+    assert model.global_importance() == pytest.approx(plain.global_importance(errors=False))
     model.save(tmp_path / "model")
     again = DaskLocalEGOPRegressor.load(tmp_path / "model")
     assert same(again.predict(near), plain.predict(near, exact=True))
     fits = again.to_local().localize(near)
-    assert np.array_equal(fits.gradient, plain.localize(near).gradient)
+    assert np.array_equal(fits.gradient, plain.localize(near, errors=False).gradient)
     assert np.array_equal(fits.feature_scale, plain.localize(near).feature_scale)

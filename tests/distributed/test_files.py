@@ -105,3 +105,17 @@ def test_what_arrays_may_not_hold(client, saved, tmp_path, file, name, change, m
         arrays[name] = change(arrays.get(name))
 
     assert re.search(message, refusal(saved, tmp_path / "altered", file, change_array))
+
+
+@pytest.mark.slow
+def test_a_global_process_needs_all_rows(client, tmp_path):
+    DaskLocalEGOPRegressor(final="global", n_iter=1, n_partitions=2).fit(X, np.sin(3.0 * X[:, 0])).save(
+        tmp_path / "saved"
+    )
+
+    def fewer(header, arrays):
+        for name in ("loo_residuals", "loo_noise", "loo_gradients", "scores", "weight_below"):
+            arrays[f"0_{name}"] = arrays[f"0_{name}"][:50]
+
+    text = refusal(tmp_path / "saved", tmp_path / "altered", "index.npz", fewer)
+    assert "50 anchors and 90 rows" in text

@@ -82,7 +82,7 @@ def sampled(X, y, queries, metrics, kernel, scale, subsamples=20):
     points = _core.Points(X, y[:, None], np.ones(len(X)))
     scales, seeds = np.full(len(queries), scale), np.arange(len(queries), dtype=np.uint64)
     around = points, spec(kernel), queries, metrics, None, None
-    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, RIDGE, 1)
+    return _core.sampled_steps(*around, None, scales, seeds, 0, subsamples, RIDGE, "unbiased", 1)
 
 
 def test_a_kernel_of_ones_own_that_is_shift_invariant_does_not_underflow():

@@ -6,12 +6,11 @@ import pytest
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._engine.local_data import LocalData
-from localegop._fit.initial_axes import axes_from, find_first_axes, global_agop
+from localegop._fit.initial_axes import FEATURES, GENTLE, SHARP, axes_from, find_slopes, global_agop
 from localegop._fit.process import ProcessBackend
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 
-RIDGES = (1e-6, 1e-2)
 BACKEND = ProcessBackend(merge_rows(np.zeros((2, 1)), np.zeros((2, 1)), np.ones(2)))
 
 
@@ -25,14 +24,52 @@ def test_a_ridge_function_has_one_direction():
     X = rng.normal(size=(400, 4))
     direction = np.array([1.0, 2.0, 0.0, -1.0]) / np.sqrt(6.0)
     data = local_data(X, np.sin(X @ direction))
-    axes = find_first_axes(BACKEND, data, RIDGES)
-    assert axes.shape == (4, 4)  # nothing is left out on a first look
-    scaled = X.std(axis=0) * axes[:, 0]  # the axis, in units of the features
-    wanted = X.std(axis=0) * direction
-    cosine = abs(scaled @ wanted) / np.linalg.norm(scaled) / np.linalg.norm(wanted)
-    assert cosine > 0.99
+    found = find_slopes(BACKEND, data).agop
+    assert direction @ found @ direction > 0.99 * np.trace(found)
     exact = global_agop(np.eye(4), np.cos(X @ direction)[:, None, None] * direction, np.ones(400))
-    assert axes_from(BACKEND.extent(data), exact, leave_out=True).shape == (4, 1)
+    assert found == pytest.approx(exact, abs=0.02 * np.trace(exact))
+    extent = BACKEND.extent(data)
+    steep, gentle = (axes_from(extent, exact, each) for each in (SHARP, GENTLE))
+    assert steep.shape == (4, 1) and gentle.shape == (4, 4)  # gentle axes leave nothing out
+    for axes in (steep, gentle):
+        scaled, wanted = X.std(axis=0) * axes[:, 0], X.std(axis=0) * direction
+        assert abs(scaled @ wanted) > 0.999 * np.linalg.norm(scaled) * np.linalg.norm(wanted)
+
+
+def test_axes_are_as_long_as_f_varies_along_them_and_gentle_ones_as_the_root_of_that():
+    X = np.random.default_rng(4).normal(size=(300, 3)) * [1.0, 5.0, 0.2]
+    extent = BACKEND.extent(local_data(X, X[:, 0]))
+    agop = np.diag([1.0, 0.3, 0.5] / extent.std) ** 2  # slopes per standard deviation
+    for gentle, expected in ((False, [1.0, 0.5, 0.3]), (True, np.sqrt([1.0, 0.5, 0.3]))):
+        axes = axes_from(extent, agop, GENTLE if gentle else SHARP)
+        lengths = np.linalg.norm(extent.std[:, None] * axes, axis=0)
+        assert lengths == pytest.approx(expected, rel=1e-9)
+
+
+def test_slopes_are_found_without_the_points_held_out():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 3))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=120)
+    held_out = np.arange(0, 120, 5)
+    spoiled = y.copy()
+    spoiled[held_out] += 100.0 * rng.normal(size=len(held_out))
+    clean, other = (find_slopes(BACKEND, local_data(X, each), held_out) for each in (y, spoiled))
+    np.testing.assert_array_equal(clean.agop, other.agop)
+    assert clean.guesses == other.guesses
+    rest = np.setdiff1d(np.arange(120), held_out)
+    np.testing.assert_array_equal(clean.agop, find_slopes(BACKEND, local_data(X[rest], y[rest])).agop)
+
+
+def test_weights_count_as_repeated_rows_do():
+    """The AGOP of a sample, each of whose rows is left out of its own process once."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(90, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+    plain, heavy = local_data(X, y), local_data(X, y)
+    heavy = heavy.like(heavy.rows, heavy.labels, np.full(90, 3.0))
+    one, three = (find_slopes(BACKEND, data).agop for data in (plain, heavy))
+    assert three == pytest.approx(one, rel=0.2)  # less noise in the labels, much the same slopes
+    assert not np.array_equal(one, three)
 
 
 def test_agops_are_those_of_the_units_before_the_axes():
@@ -44,10 +81,21 @@ def test_agops_are_those_of_the_units_before_the_axes():
     assert global_agop(axes, gradients, weight) == pytest.approx(expected, rel=1e-12)
 
 
-def test_flat_labels_leave_the_axes_alone():
+@pytest.mark.parametrize("gentle", [False, True])
+def test_flat_labels_leave_the_axes_alone(gentle):
     data = local_data(np.random.default_rng(2).normal(size=(50, 3)), np.zeros(50))
-    assert np.array_equal(find_first_axes(BACKEND, data, RIDGES), np.eye(3))
-    assert np.array_equal(axes_from(BACKEND.extent(data), np.zeros((3, 3)), leave_out=True), np.eye(3))
+    agop = find_slopes(BACKEND, data).agop
+    assert np.array_equal(agop, np.zeros((3, 3)))
+    assert np.array_equal(axes_from(BACKEND.extent(data), agop, GENTLE if gentle else SHARP), np.eye(3))
+
+
+@pytest.mark.parametrize("gentle", [False, True])
+def test_columns_that_never_change_have_no_part_in_the_axes(gentle):
+    X = np.random.default_rng(7).normal(size=(80, 3))
+    X[:, 1] = 2.0
+    data = local_data(X, np.sin(X[:, 0]) + 0.3 * X[:, 2])
+    axes = axes_from(BACKEND.extent(data), find_slopes(BACKEND, data).agop, GENTLE if gentle else SHARP)
+    assert np.isfinite(axes).all() and not axes[1].any() and axes[[0, 2]].any()
 
 
 @pytest.mark.slow
@@ -71,3 +119,17 @@ def test_weak_features_are_kept_when_they_matter():
     y = X[:, 0] + 1e-3 * X[:, 1]  # a share of 1e-6 of the squared slope, but no noise
     model = LocalEGOPRegressor().fit(X[:500], y[:500])
     assert np.sqrt(np.mean((model.predict(X[500:]) - y[500:]) ** 2)) < 1e-5
+
+
+def test_columns_of_noise_are_found_one_by_one():
+    """Turned axes of many features follow the noise of few labels; single ones do not."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 30))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.normal(size=300)
+    data = local_data(X, (y - y.mean()) / y.std())
+    single, turned = (find_slopes(BACKEND, data, single=each).agop for each in (True, False))
+    assert np.trace(single[:3, :3]) > 0.95 * np.trace(single)
+    assert np.trace(turned[:3, :3]) < 0.9 * np.trace(turned)
+    axes = axes_from(BACKEND.extent(data), single, FEATURES)
+    assert np.all(np.count_nonzero(axes, axis=0) == 1)  # none is turned
+    assert np.abs(axes[3:]).max() < 0.3 * np.abs(axes[:3]).max(axis=1).min()

@@ -1,5 +1,7 @@
 """The plan of a fit: which trials there are, which one wins, and who does the work."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from localegop._engine.sites import LocalSite
 from localegop._fit import plan
 from localegop._fit.plan import fit_field, fit_model
 from localegop._fit.process import ProcessBackend
+from localegop._selection.race import Looks
 from localegop.datasets import make_helix
 
 QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2, "n_jobs": 1}
@@ -20,18 +23,22 @@ def noisy_helix(n=150, dimension=3, seed=0):
 
 
 @pytest.fixture
-def settled(monkeypatch):
-    """Trials that a fit compares at last."""
-    found, settle = [], plan._settle
-    monkeypatch.setattr(plan, "_settle", lambda trials: found.extend(trials) or settle(trials))
+def tried(monkeypatch):
+    """Trials that a fit makes."""
+    found, promising = [], plan._most_promising
+    monkeypatch.setattr(plan, "_most_promising", lambda trials: found.extend(trials) or promising(trials))
     return found
 
 
 def axes_of(trials):
-    """Whether each trial is in the initial axes, which have a name."""
-    return [
-        "initial" if isinstance(trial.start.decisions.initial_metric, str) else "slopes" for trial in trials
-    ]
+    """In which axes each trial is."""
+    return [axes_name(trial) for trial in trials]
+
+
+def axes_name(trial):
+    if isinstance(trial.start.decisions.initial_metric, str):
+        return "initial"  # only these have a name
+    return trial.origin
 
 
 def fitted(X, y, **parameters):
@@ -50,32 +57,73 @@ def fitted(X, y, **parameters):
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_axes_that_are_not_free_leave_one_trial(settled, changed):
+def test_axes_that_are_not_free_leave_one_trial(tried, changed):
     X, y = noisy_helix()
     model = fitted(X, y, **QUICK | changed)
-    assert axes_of(settled) == ["initial"]
+    assert axes_of(tried) == ["initial"]
     assert model.decisions.choice.error > 0.0 and model.decisions.isotropic_error > 0.0
 
 
-def test_one_feature_leaves_one_trial(settled):
+def test_one_feature_leaves_one_trial(tried):
     X, y = noisy_helix()
     fitted(X[:, :1], y, **QUICK)
-    assert axes_of(settled) == ["initial"]
+    assert axes_of(tried) == ["initial"]
 
 
 @pytest.mark.parametrize(
-    ("doubtful", "axes"), [(np.inf, ["slopes", "slopes", "initial"]), (0.0, 2 * ["slopes"])]
+    ("changed", "axes"),
+    [
+        ({}, ["initial", "slopes"]),
+        ({"degree": "auto", "final": "polynomial"}, ["initial", "slopes"]),
+        ({"degree": "auto", "final": "global"}, ["initial", "slopes", "gentle", "features"]),
+        ({"degree": "auto", "final": "kriging"}, ["initial", "slopes"]),
+        ({"degree": "auto", "max_neighbors": 60}, ["initial", "slopes"]),
+    ],
+    ids=str,
 )
-def test_free_axes_are_tried_twice_and_the_initial_ones_in_doubt(settled, monkeypatch, doubtful, axes):
-    monkeypatch.setattr(plan, "DOUBTFUL", doubtful)
+def test_free_axes_are_tried_and_gentle_ones_where_all_rows_may_be_used(tried, changed, axes):
     X, y = noisy_helix()
-    model = fitted(X, y, **QUICK)
-    assert axes_of(settled) == axes
-    errors = [trial.race.means.min() for trial in settled]
+    model = fitted(X, y, **QUICK | changed)
+    assert axes_of(tried) == axes
+    errors = [trial.opening.means.min() for trial in tried if trial.opening.choices]
     assert model.decisions.choice.error <= 1.1 * min(errors)
-    units = [trial.start.decisions.units.transform for trial in settled]
+    units = [trial.start.decisions.units.transform for trial in tried]
     assert any(np.array_equal(model.decisions.units.transform, each) for each in units)
     assert model.data.n == 150 and all(len(each) == 150 for each in model.field.gradients)
+
+
+@pytest.fixture
+def finals(monkeypatch):
+    """Finals between the races that are left."""
+    found, decide = [], plan.Final.decide
+    monkeypatch.setattr(plan.Final, "decide", lambda self: found.append(self) or decide(self))
+    return found
+
+
+@pytest.mark.parametrize("stopped", ["first look", "second look"])
+def test_trials_that_are_clearly_behind_are_not_finished(monkeypatch, finals, stopped):
+    """With a helix in ten columns of noise the initial axes lose."""
+    if stopped == "second look":
+        monkeypatch.setattr(plan, "_most_promising", lambda trials: trials)
+    X, y = make_helix(150, 3, random_state=0)
+    wide = np.hstack([X, np.random.default_rng(0).normal(size=(150, 10))])
+    model = fitted(wide, y, **QUICK)
+    assert len(finals[0].races) == 1
+    assert not isinstance(model.decisions.initial_metric, str)  # which axes from slopes have no name for
+
+
+@pytest.mark.parametrize("final", ["global", "auto"])
+def test_folds_that_only_the_final_needs_are_learned_then(monkeypatch, finals, final):
+    """Trials that are out of the race by then have no choices left: nothing can be asked of them."""
+    monkeypatch.setattr("localegop._fit.trials.Looks.for_rows", lambda n: Looks(20, 25, 30))
+    monkeypatch.setattr("localegop._selection.final.FINALISTS", 2)
+    monkeypatch.setattr("localegop._selection.final.MATTERS", 0.0)
+    monkeypatch.setattr("localegop._selection.final.SURE", 1e9)
+    monkeypatch.setattr(plan, "_may_be_better", lambda *_: True)
+    X, y = noisy_helix(dimension=4)
+    model = fitted(X, y, n_iter=1, final=final)  # few rows: every fold has axes of its own
+    assert len(finals[0].races) == 2 and finals[0].points == 150
+    assert model.decisions.choice.error > 0.0 and np.isfinite(model.loo.residuals).all()
 
 
 @pytest.mark.parametrize(
@@ -83,6 +131,7 @@ def test_free_axes_are_tried_twice_and_the_initial_ones_in_doubt(settled, monkey
     [
         (8, {}, "polynomial"),
         (8, {"final": "kriging"}, "kriging"),
+        (8, {"final": "global"}, "global"),
         (150, {"n_iter": 0, "degree": 1, "ridge": 0.1, "schedule": "power"}, "polynomial"),
     ],
 )
@@ -106,14 +155,13 @@ class WatchedBackend(ProcessBackend):
         return super().hold_out(data, held_out)
 
 
-def test_all_trials_share_their_folds(monkeypatch):
-    monkeypatch.setattr(plan, "DOUBTFUL", np.inf)
+def test_all_trials_share_their_folds():
     X, y = noisy_helix()
     backend = WatchedBackend(merge_rows(X, y[:, None], np.ones(150)))
     model = fit_field(backend, LocalEGOPRegressor(**QUICK)._settings())
-    folds = set(backend.held_out)
+    folds = Counter(backend.held_out)
     assert sorted(sum(folds, ())) == list(range(150)) and len(folds) == 5
-    assert len(backend.held_out) == 15  # three trials
+    assert max(folds.values()) == 2  # two trials
     assert np.array_equal(model.loo.residuals, fitted(X, y, **QUICK).loo.residuals)
 
 

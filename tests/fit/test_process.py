@@ -12,7 +12,7 @@ from localegop._engine.final_fits import Polynomial
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.settings import unit_length
 from localegop._fit import plan
-from localegop._fit.plan import _learn
+from localegop._fit.plan import _complete, learn
 from localegop._fit.process import ProcessBackend
 from localegop._progress import SILENT, ProgressBar
 from localegop.datasets import make_helix
@@ -28,6 +28,11 @@ def prepared(labels=Y, choice=CHOICE, **parameters):
     given = {"n_iter": 1, "ridge": 1e-4, "initial_metric": "variance", "max_neighbors": 60}
     start = plan._start(backend, LocalEGOPRegressor(**given | parameters)._settings())
     return backend, replace(start, decisions=replace(start.decisions, choice=choice))
+
+
+def learned(backend, start, progress=SILENT):
+    """Return the model of a choice."""
+    return _complete(backend, learn(backend, start, progress))
 
 
 def test_data_are_in_the_units_of_the_recursion():
@@ -65,7 +70,7 @@ def test_learning_fills_the_bar():
     bar = ProgressBar("", verbose=True)
     with bar as progress:
         half, _ = progress.parts(2)
-        model = _learn(backend, start, half)
+        model = learned(backend, start, half)
     assert bar.fraction == pytest.approx(0.5)
     assert model.decisions.units is start.decisions.units and model.decisions.choice is CHOICE
     assert 0.0 < model.decisions.reach < np.inf and model.data is start.data
@@ -77,7 +82,7 @@ def test_residuals_of_the_model_leave_each_point_out():
     labels = Y.copy()
     order = np.lexsort(X.T[::-1])
     labels[order[7]] += 1.0
-    base, changed = (_learn(*prepared(each, choice), SILENT) for each in (Y, labels))
+    base, changed = (learned(*prepared(each, choice)) for each in (Y, labels))
     row = int(base.position[order[7]])
     residuals = [m.loo.residuals * m.decisions.units.label_scale for m in (base, changed)]
     assert residuals[1][row] - residuals[0][row] == pytest.approx(1.0, abs=1e-6)
@@ -87,18 +92,18 @@ def test_rows_that_are_not_anchors_have_residuals_too(monkeypatch):
     """Each is that of a model fitted to the other rows, but for gradients that knew its label."""
     monkeypatch.setattr(plan, "FEW_ANCHORS", 50)
     choice = replace(CHOICE, step=0)
-    few = _learn(*prepared(choice=choice), SILENT)
+    few = learned(*prepared(choice=choice))
     monkeypatch.undo()
-    whole = _learn(*prepared(choice=choice), SILENT)
+    whole = learned(*prepared(choice=choice))
     assert few.field.anchors.n == 50 and len(few.loo.residuals) == 50
     assert whole.field.anchors.n == 150
     np.testing.assert_array_equal(few.loo.residuals, whole.loo.residuals[spread_points(150, 50)])
     np.testing.assert_allclose(few.loo_residuals, whole.loo_residuals, rtol=1e-9)
     # with a step, shapes come from fewer gradients: nearly the same
     monkeypatch.setattr(plan, "FEW_ANCHORS", 75)
-    few = _learn(*prepared(), SILENT)
+    few = learned(*prepared())
     monkeypatch.undo()
-    whole = _learn(*prepared(), SILENT)
+    whole = learned(*prepared())
     sizes = [np.sqrt(np.mean(m.loo_residuals**2)) for m in (few, whole)]
     assert np.isfinite(few.loo_residuals).all() and few.loo_residuals.shape == (150, 1)
     assert sizes[0] == pytest.approx(sizes[1], rel=0.3)
@@ -114,7 +119,7 @@ def test_how_many_anchors_a_model_has(n, count, monkeypatch):
     backend, start = prepared()
     many = type("Many", (), {"n": n})()
     with pytest.raises(ZeroDivisionError):
-        _learn(backend, replace(start, data=many), SILENT)
+        learned(backend, replace(start, data=many))
     assert found == [count]
 
 
@@ -123,7 +128,7 @@ def test_a_wide_choice_makes_the_model_look_farther(monkeypatch):
     wide = replace(CHOICE, size=50.0)
     backend, start = prepared(choice=wide, max_neighbors="auto")
     assert start.data.max_visible == 60 and start.data.largest_size == 30.0
-    model = _learn(backend, start, SILENT)
+    model = learned(backend, start)
     assert model.data.max_visible == 150 and model.field.largest_size == 30.0
     backend, start = prepared(max_neighbors="auto")
-    assert _learn(backend, start, SILENT).data.max_visible == 60
+    assert learned(backend, start).data.max_visible == 60

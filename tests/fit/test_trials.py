@@ -7,6 +7,7 @@ from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._fit import trials
 from localegop._fit.plan import _start
 from localegop._fit.process import ProcessBackend
@@ -67,14 +68,45 @@ def test_folds_are_learned_without_their_points_at_some_anchors(monkeypatch):
     assert one.largest_size == 96.0 and one.widest == 96.0
 
 
-def test_the_first_rounds_keep_the_best_of_every_kind():
+def test_every_kind_has_a_first_look_and_the_best_go_on():
     one = trial(n_iter=2)
+    opening = list(one.opening.choices)
+    assert {type(each.final) for each in opening} == {Polynomial, Kriging, GlobalKriging}
+    assert all(each.step == 0 for each in opening if isinstance(each.final, GlobalKriging))
     race = one.race
-    assert race.points == 240 and 0 < len(race.choices) <= 16
-    assert {type(each.final) for each in race.choices} == {Polynomial, Kriging}
-    coarse = one.grid.coarse().choices(3)
-    every, _ = one.holdout.errors(coarse, 0, 240)
+    assert race.points == 240 and 0 < len(race.choices) <= trials.MOST_COMPARED
+    every, _ = one.holdout.errors([*opening, *one.grid.coarse().choices(3)], 0, 240)
     assert race.means.min() <= 1.05 * (race.weight @ every / race.weight.sum()).min()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kinds"),
+    [
+        ({"final": "polynomial"}, {Polynomial}),
+        ({"final": "kriging"}, {Kriging}),
+        ({"final": "global"}, {GlobalKriging}),
+        ({"max_neighbors": 60}, {Polynomial, Kriging}),
+        ({"max_neighbors": 240, "final": "global"}, {GlobalKriging}),
+    ],
+    ids=["polynomial", "kriging", "global", "few neighbors", "as many neighbors as rows"],
+)
+def test_only_what_may_be_taken_has_a_first_look(parameters, kinds):
+    assert {type(each.final) for each in trial(n_iter=1, **parameters).opening.choices} == kinds
+
+
+def test_a_trial_in_gentle_axes_begins_with_global_processes():
+    found = search(n_iter=1)
+    one = Trial(found, found.start, origin="gentle")
+    assert {type(each.final) for each in one.opening.choices} == {GlobalKriging}
+    assert one.opening.points == one.looks.first
+    one.finish(widen=True)
+    assert one.race.choices and one.race.points == 240
+
+
+@pytest.mark.parametrize(("n", "competes"), [(MOST_ROWS, True), (MOST_ROWS + 1, False)])
+def test_global_processes_compete_where_rows_are_few(n, competes):
+    settings = LocalEGOPRegressor()._settings()
+    assert settings.may_use_all(n) == competes
 
 
 def test_finishing_a_race_tries_finer_sizes_and_larger_ridges():
@@ -137,13 +169,3 @@ def test_sizes_go_on_doubling_as_long_as_errors_fall(monkeypatch):
         assert one.largest_size == 30.0 and one.widest == widest
         best = one._widen(Choice(0, 30.0, Polynomial(1, 0, 1e-4)))
         assert best.size == widest and best in one.race.choices
-
-
-def test_slopes_of_the_best_choice_tell_the_direction():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(240, 3))
-    backend = ProcessBackend(merge_rows(rows, np.sin(rows[:, :1]), np.ones(240)))
-    settings = LocalEGOPRegressor(n_jobs=1, n_iter=1, degree=1, initial_metric="variance")._settings()
-    found = Search(backend, _start(backend, settings), draw_folds(240, 0))
-    agop = Trial(found, found.start).agop_in_initial_axes(0)
-    assert agop.shape == (3, 3) and agop[0, 0] > 0.99 * np.trace(agop)

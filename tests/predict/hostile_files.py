@@ -40,10 +40,24 @@ VALUES: list[Any] = [
     *(0, 1, -1, 2, 3, 7, 70, 1000, 10**6, 10**9, 2**31, 2**63, 10**30),
     *(0.0, -0.0, 0.5, 1.0, 1.5, -1.0, -0.5, 1e-12, 1e-300, 5e-324, 1e12, 1e300, 1.7e308),
     *(float("nan"), float("inf"), float("-inf"), True, False, None),
-    *("", "x", "auto", "gaussian", "field", "query", "kriging", "polynomial", "identity", "1", "a\nb"),
+    *(
+        "",
+        "x",
+        "auto",
+        "gaussian",
+        "field",
+        "query",
+        "kriging",
+        "global",
+        "polynomial",
+        "identity",
+        "1",
+        "a\nb",
+    ),
     *([], [1.0], [[1.0]], [None], ["x"], [1.0, -1.0, 2.0], {}, {"schedule": "PowerLaw"}),
     *({"schedule": "Geometric", "scale": 1e-300, "ratio": 0.5}, {"schedule": "PowerLaw", "exponent": 1e9}),
     *({"kind": "kriging", "length": 1e-300, "ridge": 0.0}, {"kind": "polynomial"}),
+    *({"kind": "global", "length": 1e-6, "ridge": 1e-15, "rough": True}, {"kind": "global"}),
 ]
 ENTRIES = [
     *(0.0, -0.0, 1.0, -1.0, 1e-300, 5e-324, 1e300, -1e300, 1e150, 1e20, 1e6),
@@ -76,6 +90,8 @@ def save_examples(folder: Path) -> list[Path]:
     examples: dict[str, tuple[dict[str, Any], Any]] = {
         "polynomial": ({"final": "polynomial", "n_iter": 2, "max_neighbors": 40}, y),
         "kriging": ({"final": "kriging", "n_iter": 1}, y),
+        "global": ({"final": "global", "n_iter": 1}, y),
+        "huber": ({"final": "polynomial", "n_iter": 1, "loss": "huber"}, y),
         "query": (query, y),
         "bandwidths": (
             query | {"schedule": PowerLaw(0.5), "exclusion_radius": 2.0, "covariance_cap": 9.0},
@@ -179,7 +195,7 @@ def change_keys(chance: random.Random, parts: Parts) -> None:
             text[:-1] + f', "{first}": 1}}',
             text + " ",
             text.replace('"', "'"),
-            '{"format": 4}',
+            '{"format": 5}',
             "\xff\xfe",
         ]
         parts.text = chance.choice(texts).encode("latin-1", "replace")

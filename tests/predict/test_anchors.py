@@ -37,7 +37,8 @@ def test_anchors_are_some_of_the_rows(fitted):
     (model,) = fitted._models
     assert model.data.n == N and model.field.anchors.n == 1000 and model.field.n == N
     np.testing.assert_array_equal(model.field.anchors.rows, model.data.rows[spread_points(N, 1000)])
-    assert all(len(each) == 1000 for each in (*model.field.gradients, *vars(model.loo).values()))
+    found = (model.loo.residuals, model.loo.noise, model.loo.gradients, model.loo.gap_share)
+    assert all(len(each) == 1000 for each in (*model.field.gradients, *found))
 
 
 def test_all_rows_have_residuals(fitted):

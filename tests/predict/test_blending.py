@@ -62,7 +62,7 @@ def test_a_blend_is_taken_where_it_is_as_good(case):
 
 
 def test_noisy_labels_are_blended_with_hardly_any_change():
-    model = LocalEGOPRegressor(n_iter=1, degree=1).fit(X[:N], NOISY[:N])
+    model = LocalEGOPRegressor(n_iter=2, degree=1).fit(X[:N], NOISY[:N])
     assert model._models[0].blending is not None
     blended, exact = model.predict(TEST), model.predict(TEST, exact=True)
     assert not np.array_equal(blended, exact)
@@ -71,7 +71,7 @@ def test_noisy_labels_are_blended_with_hardly_any_change():
 
 def test_a_blend_that_raises_the_error_is_not_taken(monkeypatch):
     monkeypatch.setattr(blend_choice, "TOLERATED", 0.0)
-    model = LocalEGOPRegressor(n_iter=1, degree=1).fit(X[:N], NOISY[:N])
+    model = LocalEGOPRegressor(n_iter=2, degree=1).fit(X[:N], NOISY[:N])
     assert model._models[0].blending is None
     assert np.array_equal(model.predict(TEST), model.localize(TEST).value)
 
@@ -121,8 +121,11 @@ def test_a_blend_is_continuous_where_the_list_of_centers_changes(monkeypatch):
     model = blended_anyway(LocalEGOPRegressor(n_iter=1, degree=1).fit(X[:N], NOISY[:N]))
     line = TEST[0] + np.linspace(0.0, 1.0, 20001)[:, None] * (TEST[1] - TEST[0])
     values = model.predict(line)
-    coarse, fine = np.abs(np.diff(values[::100])).max(), np.abs(np.diff(values)).max()
-    assert fine < 0.1 * coarse  # a jump would not get smaller with the steps
+    steps = np.abs(np.diff(values))
+    assert steps.max() < 0.2 * np.abs(np.diff(values[::100])).max()
+    for k in np.argsort(steps)[-3:]:  # a jump would not get smaller with the steps
+        closer = line[k] + np.linspace(0.0, 1.0, 101)[:, None] * (line[k + 1] - line[k])
+        assert np.abs(np.diff(model.predict(closer))).max() < 0.1 * steps[k]
 
 
 def test_the_transition_to_exact_fits_is_smooth():
@@ -214,7 +217,7 @@ def test_outputs_of_separate_models_are_blended_each():
 
 
 def test_centers_are_limited_by_number_and_memory(monkeypatch):
-    model = LocalEGOPRegressor(n_iter=1, degree=1, n_jobs=1).fit(X[:N], NOISY[:N])._models[0]
+    model = LocalEGOPRegressor(n_iter=2, degree=1, n_jobs=1).fit(X[:N], NOISY[:N])._models[0]
     assert len(model.blending._centers.rows) == N
     monkeypatch.setattr(blend, "MOST_CENTERS", 200)
     assert len(blend.KeptCenters(model.data, model.decisions.choice).rows) == 200

@@ -11,6 +11,8 @@ from tests.predict.hostile_files import Parts, sealed
 
 from localegop import LocalEGOPRegressor
 from localegop._data import archive as files
+from localegop._data.table_columns import Column, Columns
+from localegop._predict.file_rules import check_file
 from localegop.datasets import make_helix
 from localegop.schedules import EffectiveSampleSize, PowerLaw
 
@@ -23,6 +25,8 @@ CASES = {
     "bandwidths": ({"schedule": PowerLaw(0.5), "n_iter": 3, "exclusion_radius": 5.0}, Y),
     "query": ({"strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "given metric": ({"initial_metric": np.diag([1.0, 2.0, 3.0]), "n_iter": 1, "kernel": "student"}, Y),
+    "huber": ({"loss": "huber", "n_iter": 1}, Y),
+    "huber, query": ({"loss": "huber", "strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "curves": ({"initial_metric": "power", "n_iter": 1}, Y, SKEWED),
     "shared outputs": ({"n_iter": 1}, np.column_stack([Y, X[:, 0]])),
     "separate outputs": ({"n_iter": 1, "outputs": "separate"}, np.column_stack([Y, X[:, 0]])),
@@ -132,6 +136,8 @@ HEADERS = [
     ("parameters.strategy", ..., "parameter 'strategy' is missing"),
     ("parameters.strategy", "other", "'strategy' parameter"),
     ("parameters.strategy", "query", "model.steps is 0 with strategy='query'"),
+    ("parameters.loss", ..., "parameter 'loss' is missing"),
+    ("parameters.loss", "huber", "array 'robustness' is missing"),
     ("parameters.surprise", 1, "parameter 'surprise' is unknown"),
     ("parameters.n_jobs", 100_000, "parameter 'n_jobs' is unknown"),
     ("parameters.ridge", "x", "'ridge' parameter"),
@@ -185,7 +191,26 @@ HEADERS = [
     ("models.0.choice.final", KRIGING | {"length": -1.0}, "length is -1.0"),
     ("models.0.choice.final", KRIGING | {"length": 1e-300}, "length is 1e-300"),
     ("models.0.choice.final", KRIGING | {"trend": 1}, "trend is 1, but must be true or false"),
+    ("models.0.rivals", ..., "entry of model 'rivals' is missing"),
+    ("models.0.rivals", None, "array 'initial_transform' is unknown"),
+    ("models.0.rivals", {}, "entry of model.rivals 'every' is missing"),
+    ("models.0.rivals.picks", [0, 0], "model.rivals.picks are 2, but must be 16"),
+    ("models.0.rivals.picks", [0] * 15 + [99], "picks has a number that no rival has"),
+    ("models.0.rivals.picks", [0] * 15 + [-1], r"model.rivals.picks\[15\] is -1"),
+    ("models.0.rivals.every", [], "model.rivals.every is .*not empty"),
+    ("models.0.rivals.every.0.origin", "x", "origin is 'x', but must be one of 'initial', 'slopes'"),
+    ("models.0.rivals.every.0.choice.step", 7, "model.rivals.every does not begin with model.choice"),
 ]
+
+
+def test_whole_numbers_beyond_those_of_numpy_are_numbers(saved, tmp_path):
+    def change(header, arrays):
+        header["models"][0]["reach"] = 10**30
+
+    rewritten(saved, tmp_path / "model", change)
+    loaded, before = LocalEGOPRegressor.load(tmp_path / "model"), LocalEGOPRegressor.load(saved)
+    assert loaded._decisions[0].reach == 1e30
+    assert np.array_equal(loaded.predict(X[TEST]), before.predict(X[TEST]))
 
 
 @pytest.mark.parametrize(("place", "value", "message"), HEADERS)
@@ -242,6 +267,12 @@ ARRAYS = [
     ("scores", with_entry(-1.0), "'scores' has an entry -1.0"),
     ("scores", lambda array: array[::-1].copy(), "'scores' is not sorted"),
     ("weight_below", lambda array: array[::-1].copy(), "'weight_below' is not sorted"),
+    ("features", with_entry(7.0), "array 'features' does not fit to array 'rows'"),
+    ("features", with_entry(np.inf), "'features' has entries that are not finite"),
+    ("features", lambda array: array[:, :2].copy(), r"'features' has shape \(200, 2\)"),
+    ("initial_transform", lambda array: None, "array 'initial_transform' is missing"),
+    ("initial_transform", with_entry(1e200), "'initial_transform' has an entry 1e[+]200"),
+    ("initial_transform", with_entry(1e90), "'features' is too large in its initial units"),
     ("surprise", lambda array: np.ones(3), "array 'surprise' is unknown"),
 ]
 
@@ -313,7 +344,7 @@ def test_other_formats_are_named(saved, tmp_path, other):
     files.write(tmp_path / "other", header | {"format": other}, arrays)
     with pytest.raises(
         ValueError,
-        match=rf"' has format {other}, but this version of localegop reads format 4: install .* again$",
+        match=rf"' has format {other}, but this version of localegop reads format 5: install .* again$",
     ):
         LocalEGOPRegressor.load(tmp_path / "other")
 
@@ -333,3 +364,40 @@ def test_a_model_is_a_plain_npz_archive(saved):
     with np.load(saved, allow_pickle=False) as archive:
         header = json.loads(archive[files.HEADER].tobytes())
     assert header["format"] == files.FORMAT and header["n_samples"] == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"missing": "guess"}, "header.columns.missing is 'guess'"),
+        ({"columns": []}, "must be a list that is not empty"),
+        ({"more": 1}, "entry of header.columns 'more' is unknown"),
+        ({"kind": "color"}, "kind is 'color'"),
+        ({"categories": None}, "column 'b' has kind 'categories' and categories"),
+        ({"categories": ["u", "v", "w"]}, "header.columns do not give header.feature_names"),
+        ({"categories": ["u", 3]}, "must be a text"),
+        ({"fill": 2}, "column 'b' is filled with category 2, which is none"),
+        ({"fill": 0.5}, "column 'b' is filled with category 0.5, which is none"),
+        ({"fill": "u"}, "fill is 'u'"),
+        ({"name": "a"}, "twice"),
+    ],
+)
+def test_columns_of_a_file_are_checked(tmp_path, change, words):
+    columns = Columns((Column("a", fill=0.5), Column("b", "categories", ("u", "v"), fill=1.0)), "impute")
+    model = LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-4)
+    model.fit(pd.DataFrame(X[TRAIN], columns=columns.features), Y[TRAIN])
+    model.columns_ = columns
+    model.save(tmp_path / "model")
+    assert LocalEGOPRegressor.load(tmp_path / "model").columns_ == columns
+    header, arrays = files.read(tmp_path / "model")
+    about = header["columns"]
+    place = about if set(change) <= {"missing", "columns", "more"} else about["columns"][1]
+    place.update(change)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        check_file(header, arrays)
+
+
+def test_files_that_say_nothing_of_columns_are_read(saved):
+    header, arrays = files.read(saved)
+    assert header.pop("columns") is None
+    check_file(header, arrays)

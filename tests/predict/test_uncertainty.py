@@ -24,9 +24,9 @@ def model():
 def test_multipliers_are_quantiles_of_one_score_more():
     rng = np.random.default_rng(0)
     residuals = rng.normal(size=(99, 1))
-    calibration = Calibration.from_residuals(residuals, np.full((99, 1), 2.0), np.ones(99))
+    calibration = Calibration.without_blocks(residuals, np.full((99, 1), 2.0), np.ones(99))
     scores = np.sort(np.abs(residuals[:, 0]) / 2.0)
-    found = calibration.multipliers(np.array([0.5, 0.9, 0.99, 0.995]))[:, 0]
+    found = calibration.multipliers(np.array([0.5, 0.9, 0.99, 0.995]))[0, :, 0]
     assert found.tolist() == [scores[49], scores[89], scores[98], np.inf]
 
 
@@ -34,10 +34,10 @@ def test_weights_count_like_repeated_rows():
     rng = np.random.default_rng(1)
     residuals, expected = rng.normal(size=(30, 2)), rng.uniform(1.0, 2.0, size=(30, 2))
     times = rng.integers(1, 4, size=30)
-    repeated = Calibration.from_residuals(
+    repeated = Calibration.without_blocks(
         np.repeat(residuals, times, axis=0), np.repeat(expected, times, axis=0), np.ones(times.sum())
     )
-    weighted = Calibration.from_residuals(residuals, expected, times.astype(float))
+    weighted = Calibration.without_blocks(residuals, expected, times.astype(float))
     levels = np.linspace(0.05, 0.95, 19)
     assert np.array_equal(weighted.multipliers(levels), repeated.multipliers(levels))
 

@@ -6,6 +6,7 @@ import pytest
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
@@ -45,7 +46,7 @@ class Folds:
         self.data = LocalData(
             rows.X, rows.y, rows.sample_weight, max_neighbors=max_neighbors, cutoff=1e-16, **options
         )
-        self.learned, self.farther = [], []
+        self.learned, self.farther, self.gathered = [], [], []
 
     def learn(self, k):
         rest, held_out = BACKEND.hold_out(self.data, SETS[k])
@@ -61,7 +62,11 @@ class Folds:
             self.farther.append(k)
             return BACKEND.hold_out(self.data.seeing(None), SETS[k])[1]
 
-        return LearnedFold(start, held_out, site, learn, see_farther)
+        def gather():
+            self.gathered.append(k)
+            return BACKEND.gather(rest, np.arange(rest.n))
+
+        return LearnedFold(start, held_out, site, learn, see_farther, gather)
 
     def holdout(self):
         return Holdout(self.learn, [len(each) for each in SETS])
@@ -113,9 +118,8 @@ def test_errors_and_variances_are_those_of_the_final_fit(holdout, choice):
     value, _, factors = site.run(FinalFits(choice.final), shapes, widths)
     errors, weight = holdout.errors([choice], 0, 12)
     np.testing.assert_allclose(errors[:, 0], (value - site.labels)[:, 0] ** 2, rtol=1e-8, atol=1e-14)
-    np.testing.assert_allclose(
-        holdout.variances([choice], 12), [np.average(factors, weights=weight)], rtol=1e-8
-    )
+    counted = 0.0 if choice.final.kind == "kriging" else np.average(factors, weights=weight)
+    np.testing.assert_allclose(holdout.variances([choice], 12), [counted], rtol=1e-8)
 
 
 def test_errors_are_those_of_plain_fits(holdout):
@@ -129,6 +133,24 @@ def test_errors_are_those_of_plain_fits(holdout):
         scale = scale_for_effective_size(squared_distances(rows, center, shape), 20.0, KERNELS["gaussian"])
         value, _ = local_linear(rows, labels, center, scale * shape, KERNELS["gaussian"], 1e-4)
         assert errors[i, 0] == pytest.approx((value - label[0]) ** 2, rel=1e-6, abs=1e-12)
+
+
+def test_global_processes_see_all_rows_but_those_held_out():
+    folds, process = Folds(), GlobalKriging(1.5, 1e-3)
+    holdout, choice = folds.holdout(), Choice(0, None, process)
+    errors, _ = holdout.errors([CHOICES[0], choice, CHOICES[2]], 30, 50)
+    assert folds.gathered == [0, 1] and folds.farther == []
+    rows = BACKEND.rows
+    for k, some in ((0, np.arange(30, 40)), (1, np.arange(10))):
+        rest, asked = np.setdiff1d(np.arange(200), SETS[k]), SETS[k][some]
+        solved = SolvedProcess(process, rows.X[rest], rows.y[rest], rows.sample_weight[rest])
+        expected = (solved.at(rows.X[asked]).value - rows.y[asked])[:, 0] ** 2
+        np.testing.assert_allclose(errors[:10, 1] if k == 0 else errors[10:, 1], expected, rtol=1e-6)
+    alone = holdout.errors([CHOICES[0], CHOICES[2]], 30, 50)[0]
+    np.testing.assert_array_equal(errors[:, [0, 2]], alone)
+    assert holdout.variances([choice, CHOICES[0]], 8)[0] == 0.0
+    holdout.errors([choice], 0, 50)
+    assert folds.gathered == [0, 1]  # once each
 
 
 def test_folds_are_learned_when_a_step_needs_them():
@@ -156,8 +178,8 @@ def test_wide_choices_look_at_more_neighbors():
     fold = holdout.fold(0)
     assert is_wide(WIDE, fold.field) and fold.seeing_farther.data.max_visible == 160
     some = np.arange(30)
-    far = errors_at(fold.field, fold.seeing_farther.pick(some), [WIDE])
-    near = errors_at(fold.field, fold.held_out.pick(some), [WIDE])
+    far = errors_at(fold, fold.seeing_farther.pick(some), [WIDE])
+    near = errors_at(fold, fold.held_out.pick(some), [WIDE])
     np.testing.assert_array_equal(errors[:, [1]], far)
     assert not np.array_equal(far, near)
     np.testing.assert_array_equal(errors[:, [0, 2]], holdout.errors(CHOICES[:2], 0, 30)[0])
@@ -171,4 +193,4 @@ def test_labels_held_out_take_no_part():
     one, two = folds.learn(0), changed.learn(0)
     for ours, theirs in zip(one.field.gradients, two.field.gradients, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert np.all(errors_at(two.field, two.held_out, CHOICES) > 1000.0)
+    assert np.all(errors_at(two, two.held_out, CHOICES) > 1000.0)

@@ -5,7 +5,7 @@ import pytest
 from tests.selection.made_up import MadeUpHoldout, choices
 
 from localegop._selection import race as races
-from localegop._selection.race import Race, differences, expected_errors
+from localegop._selection.race import Looks, Race, differences, expected_errors
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.exponential(size=(50, 8)) + 0.1 * np.arange(8)
@@ -193,3 +193,22 @@ def test_the_best_is_kept_even_if_another_was_clearly_better_at_the_points_seen(
     assert seen[1] > races.CLEARLY * doubt[1]
     race.keep(1)
     assert numbers(race) == [1]
+
+
+def test_more_rows_are_seen_at_more_points():
+    few, some, many, more = (Looks.for_rows(n) for n in (10, races.FEW_ROWS, 2 * races.FEW_ROWS, 10**7))
+    assert few == some == Looks()
+    assert many == Looks(2 * few.first, 2 * few.second, 2 * few.last)
+    assert more.last == races.MORE_POINTS * few.last
+    for looks in (few, many, more):
+        assert 0 < looks.first < looks.second < looks.last
+        assert all(isinstance(points, int) for points in vars(looks).values())
+
+
+def test_choices_can_be_ranked_and_all_of_them_dropped():
+    race = Race(MadeUpHoldout(np.tile([3.0, 1.0, 2.0], (20, 1))), choices(3))
+    race.run_to(20)
+    assert [one.step for one in race.ranked] == [1, 2, 0]
+    race.keep(0)
+    race.keep(2)
+    assert race.choices == [] and race.errors.shape == (20, 0)

@@ -78,6 +78,19 @@ class Curves:
         left = np.maximum(1.0 - beyond / TAIL, 1.0 / FARTHEST)
         return np.where(beyond > 0.0, np.sign(curved) * (REACH + beyond / left), curved)
 
+    def inverse(self, curved: Array) -> Array:
+        """Take features (n, D) on their curves to what they were before all of it."""
+        bent = self.draw_out(curved)
+        skewed = self.skew != 0.0
+        skew = np.where(skewed, self.skew, 1.0)
+        bottom = -np.abs(skew) * REACH
+        logarithm = np.minimum(bent * skew, np.log(FARTHEST))
+        argument = np.exp(np.maximum(logarithm, bottom)) + np.exp(bottom) * np.minimum(
+            logarithm - bottom, 0.0
+        )
+        u = np.where(skewed, (argument - 1.0) / skew, bent)
+        return np.where(self.curved, self.middle + u * self._divisor, curved)
+
     @property
     def _divisor(self) -> Array:
         return np.where(self.curved, self.spread, 1.0)

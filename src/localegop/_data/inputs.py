@@ -23,15 +23,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localegop._data.rows import DistinctRows, merge_rows
+from localegop._data.rows import LARGEST_WEIGHT, SMALLEST_WEIGHT, DistinctRows, merge_rows
 from localegop._data.sums import check_range
 
 Array = NDArray[np.float64]
 
 FEW_ROWS = 4  # with fewer, a warning
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
-# Weights are squared, added up and divided by each other.
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 PRINTED_ARRAY = re.compile(r"\s*(\[|array=|[-+]?[\d.]|$)")  # lines of an array in an error message
 
 

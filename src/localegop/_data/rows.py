@@ -6,7 +6,7 @@ result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localegop._data.sums import Extent, measure_extent
 
 Array = NDArray[np.float64]
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # which are squared, added up and divided by each other
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class DistinctRows:
         """Number of features."""
         return int(self.X.shape[1])
 
+    def reweighted(self, factors: Array) -> DistinctRows:
+        """Return the same rows, with weights multiplied by factors (n,)."""
+        return replace(self, sample_weight=multiply_weights(self.sample_weight, factors))
+
     def sample(self, most: int) -> tuple[Array, Array]:
         """Features and weights of at most so many rows: every k-th."""
         some = slice(None, None, spacing(len(self.X), most))
@@ -50,6 +55,11 @@ class DistinctRows:
     def labels(self) -> Extent:
         """Extent of the labels."""
         return measure_extent(self.y, self.sample_weight)
+
+
+def multiply_weights(sample_weight: Array, factors: Array) -> Array:
+    """Multiply weights (n,) by factors (n,), to no less than can be represented in products."""
+    return np.maximum(sample_weight * factors, SMALLEST_WEIGHT)
 
 
 def spacing(n: int, most: int) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from localegop import _core
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 
@@ -83,6 +84,8 @@ class KeptCenters:
 
 def can_blend(data: LocalData, choice: Choice) -> bool:
     """Whether there are enough centers for a blend, and room for them."""
+    if isinstance(choice.final, GlobalKriging):
+        return False  # which answers as fast
     enough = 3 * (CANDIDATES + 1)
     room = MOST_BYTES / bytes_each(data, choice)
     return data.n >= enough and room >= min(data.n, MOST_CENTERS) // 4 and data.radius is None
@@ -92,6 +95,7 @@ def bytes_each(data: LocalData, choice: Choice) -> int:
     """Memory of one kept fit."""
     dimension, outputs = int(data.dimension), data.outputs
     place_and_metric, value_and_slopes = dimension + dimension**2, outputs * (1 + dimension)
+    assert not isinstance(choice.final, GlobalKriging)
     if isinstance(choice.final, Kriging):
         more = (dimension + outputs) * MAX_KRIGING_POINTS
     else:
@@ -103,5 +107,5 @@ def _keep_fits(data: LocalData, field: GradientField, choice: Choice, rows: Arra
     """Make the final fits at rows (m, D) and keep them."""
     centers = data.centers(rows)
     shapes = field.shapes_at(rows, choice.step)
-    widths = field.update.widths(choice.step, len(rows), field, choice.sizes)
-    return choice.final.keep(data, centers, shapes, widths)
+    widths = choice.widths(field.update, len(rows), field)
+    return choice.fit_with(field.anchors).keep(data, centers, shapes, widths)

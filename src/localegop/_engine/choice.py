@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.centers import Widths
+from localegop._engine.final_fits import FinalFit, GlobalFit, Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging
+from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import MetricUpdate, Sized
+from localegop._html import table
 
 
 @dataclass(frozen=True)
@@ -18,8 +23,9 @@ class Choice:
     step : int
         Number of steps of the recursion before it.
     size : float or None
-        Effective sample size of its neighborhood; None for that of the schedule at that step.
-    final : Polynomial or Kriging
+        Effective sample size of its neighborhood; None for that of the schedule at that step, and where all
+        rows are used at once.
+    final : Polynomial, Kriging or GlobalKriging
         The kind of fit, with its constants.
     error : float
         In units of the label variance; NaN if there was nothing to choose.
@@ -36,8 +42,19 @@ class Choice:
 
     step: int
     size: float | None
-    final: Polynomial | Kriging
+    final: Polynomial | Kriging | GlobalKriging
     error: float = np.nan
+
+    def _repr_html_(self) -> str:
+        unsized = "all rows at once" if isinstance(self.final, GlobalKriging) else "that of the schedule"
+        size = unsized if self.size is None else f"{self.size:.4g} rows"
+        error = (
+            "nothing was compared" if np.isnan(self.error) else f"{self.error:.3g} of the label variance"
+        )
+        steps = "0: one metric everywhere" if self.step == 0 else str(self.step)
+        facts = {"local steps": steps, "effective size": size, "final fit": repr(self.final)}
+        rows = [list(fact) for fact in (facts | {"error at held-out rows": error}).items()]
+        return table("Choice", ["what", "chosen"], rows)
 
     @property
     def degree(self) -> int:
@@ -48,6 +65,19 @@ class Choice:
     def ridge(self) -> float:
         """Ridge of the final fit."""
         return self.final.ridge
+
+    def widths(self, update: MetricUpdate, count: int, data: Sized) -> Widths:
+        """Widths of the neighborhoods of so many centers; of a global process, those of its covariance."""
+        if isinstance(self.final, GlobalKriging):
+            return Widths.of_scale(data.dimension * self.final.scale, count)
+        return update.widths(self.step, count, data, self.sizes)
+
+    def fit_with(self, anchors: LocalData | None) -> FinalFit:
+        """Return the final fit, ready for queries; a global process needs the anchors, all rows."""
+        if isinstance(self.final, GlobalKriging):
+            assert anchors is not None
+            return GlobalFit(self.final, anchors)
+        return self.final
 
     @property
     def sizes(self) -> tuple[float] | None:

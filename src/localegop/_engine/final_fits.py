@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from localegop._core import KeptFits
 from localegop._engine.centers import Centers, Widths
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.local_data import KrigingBatch, LocalData
 
 Array = NDArray[np.float64]
 
 MAX_KRIGING_POINTS = 200
 LEVERAGE_RIDGE = 1e-6  # of the linear fits that tell whether kriging extrapolates
+GLOBAL_LEVERAGE_SIZE = 60.0  # effective size of their neighborhoods where all rows are used at once
 
 
 @dataclass(frozen=True)
@@ -196,16 +198,68 @@ class Kriging:
 
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """See :class:`FinalFit`. The variance of kriging itself may be large anywhere without noise."""
-        linear = data.localize(
-            centers,
-            shapes,
-            Widths.of_scale(fits.scale, len(centers)),
-            degree=1,
-            ridges=(LEVERAGE_RIDGE,),
-            variances=True,
+        return _linear_leverage(data, centers, shapes, Widths.of_scale(fits.scale, len(centers)))
+
+
+@dataclass(frozen=True)
+class GlobalFit:
+    """A Gaussian process of all rows, solved for them.
+
+    Parameters
+    ----------
+    process : GlobalKriging
+    anchors : LocalData
+        All rows.
+    """
+
+    kind: ClassVar[str] = GlobalKriging.kind
+
+    process: GlobalKriging
+    anchors: LocalData
+
+    @property
+    def degree(self) -> int:
+        """Degree of the trend."""
+        return self.process.degree
+
+    @property
+    def ridge(self) -> float:
+        """Ridge of the process."""
+        return self.process.ridge
+
+    def fit(
+        self,
+        data: LocalData,
+        centers: Centers,
+        shapes: Array,
+        widths: Widths,
+        *,
+        gradients: bool = False,
+        variances: bool = False,
+    ) -> FitsAtCenters:
+        """See :class:`FinalFit`; widths must be those of the covariance."""
+        assert widths.scales is not None and centers.left_out is None
+        solved = self.anchors.solved(self.process)
+        found = solved.at(centers.rows, gradients=gradients, variances=variances)
+        return FitsAtCenters(
+            widths.scales[:, 0], found.effective_size, found.value, found.gradient, found.variance_factor
         )
-        factors: Array = linear.variance_factor[:, 0, 0, 0]
-        return factors
+
+    def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
+        """See :class:`FinalFit`."""
+        raise AssertionError("a global process needs no kept fits")
+
+    def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
+        """See :class:`FinalFit`; that of linear fits in neighborhoods as local kriging has them."""
+        size = min(GLOBAL_LEVERAGE_SIZE, data.largest_size)
+        return _linear_leverage(data, centers, shapes, Widths.of_sizes((size,), len(centers)))
+
+
+def _linear_leverage(data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> Array:
+    """Variance factors (q,) of linear fits, hardly shrunk."""
+    linear = data.localize(centers, shapes, widths, degree=1, ridges=(LEVERAGE_RIDGE,), variances=True)
+    factors: Array = linear.variance_factor[:, 0, 0, 0]
+    return factors
 
 
 def krige_all(
@@ -217,6 +271,7 @@ def krige_all(
     *,
     gradients: bool = False,
     variances: bool = False,
+    most: int = MAX_KRIGING_POINTS,
 ) -> KrigingBatch:
     """Fit several processes; widths must be one effective size for all centers."""
     assert widths.sizes is not None
@@ -224,7 +279,7 @@ def krige_all(
         centers,
         shapes,
         size=float(widths.sizes[0, 0]) if len(centers) else 1.0,
-        most=MAX_KRIGING_POINTS,
+        most=most,
         lengths=[one.length for one in processes],
         ridges=[one.ridge for one in processes],
         trends=[one.trend for one in processes],

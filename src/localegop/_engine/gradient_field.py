@@ -17,6 +17,7 @@ from localegop._data.sums import merge_sums, sum_columns
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.local_data import LocalData
+from localegop._engine.neighbor_lists import NeighborLists
 from localegop._engine.recursion import MetricUpdate, Recursion, Stage, Step
 from localegop._engine.sites import Site
 from localegop._engine.work import PolynomialFits
@@ -61,28 +62,45 @@ class GradientField:
         """Number of features."""
         return int(self.anchors.dimension)
 
-    def follow(self, rows: Array, own: NDArray[np.int64] | None = None) -> Recursion[FieldFollower]:
+    def follow(
+        self, rows: Array, own: NDArray[np.int64] | None = None, lists: NeighborLists | None = None
+    ) -> Recursion[FieldFollower]:
         """Recursion that takes centers at other rows through the learned gradients, without regressions.
 
         ``own`` are the anchors that the centers are, whose gradients then do not count; -1 for none.
+        ``lists`` are the anchors that the centers look at, if not the nearest.
         """
         stage = Stage.first(len(rows), self.dimension)
-        centers = Centers(rows, self.anchors.neighbor_lists(rows), own)
+        centers = Centers(rows, self.anchors.neighbor_lists(rows) if lists is None else lists, own)
         return Recursion(FieldFollower(self, centers), self.update, self, stage)
 
-    def shapes(self, rows: Array, last: int, own: NDArray[np.int64] | None = None) -> Iterator[Array]:
+    def shapes(
+        self,
+        rows: Array,
+        last: int,
+        own: NDArray[np.int64] | None = None,
+        lists: NeighborLists | None = None,
+    ) -> Iterator[Array]:
         """Shapes (center, D, D) of the neighborhoods of other centers, after 0, 1, ... ``last`` steps."""
-        recursion = self.follow(rows, own)
+        recursion = self.follow(rows, own, lists)
         yield recursion.shape
         for _ in range(last):
             recursion.advance()
             yield recursion.shape
 
-    def shapes_at(self, rows: Array, step: int, own: NDArray[np.int64] | None = None) -> Array:
-        """Shapes (center, D, D) after so many steps."""
+    def shapes_at(
+        self,
+        rows: Array,
+        step: int,
+        own: NDArray[np.int64] | None = None,
+        lists: NeighborLists | None = None,
+    ) -> Array:
+        """Shapes (center, D, D) after so many steps; for ``own`` and ``lists`` see :meth:`follow`."""
         found = np.empty((len(rows), self.dimension, self.dimension))
         for part in chunks(len(rows), 8 * self.dimension**2 + 12 * self.anchors.max_visible):
-            for shape in self.shapes(rows[part], step, None if own is None else own[part]):
+            without = None if own is None else own[part]
+            seen = None if lists is None else lists[part]
+            for shape in self.shapes(rows[part], step, without, seen):
                 found[part] = shape
         return found
 

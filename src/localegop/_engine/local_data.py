@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from localegop import _core
 from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
+from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch
 from localegop.kernels import Kernel, as_kernel
 
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 # Weights below this share of the largest are dropped; results change by about as much.
 FIELD_CUTOFF = 1e-6
 QUERY_CUTOFF = 1e-12
+LITERAL_CUTOFF = 1e-18  # fits to fewer points than unknowns magnify what is dropped
 TOLERANCE = 1e-12  # share of a metric's trace that its factor may leave out
 
 
@@ -82,7 +84,10 @@ class KrigingBatch:
 
 @dataclass(frozen=True)
 class SampledBatch:
-    """One step of Algorithm 1 at a batch of queries; axes are (query, ...)."""
+    """One step of Algorithm 1 at a batch of queries; axes are (query, ...).
+
+    AGOP and leave-one-out error are means over the sample, whose part of all weight is ``drawn_weight``.
+    """
 
     agop: Array
     loo_error: Array
@@ -90,6 +95,7 @@ class SampledBatch:
     gradient: Array
     scale: Array
     effective_size: Array
+    drawn_weight: Array
 
 
 class LocalData:
@@ -138,11 +144,17 @@ class LocalData:
         self._points = _core.Points(rows, labels, sample_weight)
         self._kernel = kernel.spec(cutoff, TOLERANCE)
         self._search = NeighborSearch(rows, self._points, self.limit, radius)
+        self._solved: dict[GlobalKriging, SolvedProcess] = {}
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("rows", "labels", "sample_weight", "radius", "threads", "cutoff", "n_total")
         kernel = self.kernel.name if self.kernel.built_in else self.kernel
-        arguments = (self.rows, self.labels, self.sample_weight, kernel, self.limit, self.radius)
-        return (_rebuild, (*arguments, self.threads, self.cutoff, self.n_total))
+        return {name: getattr(self, name) for name in names} | {"kernel": kernel, "limit": self.limit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = dict(state)
+        kernel, limit = as_kernel(given.pop("kernel")), given.pop("limit")
+        self.__init__(**given, kernel=kernel, max_neighbors=limit)  # type: ignore[misc]
 
     @property
     def outputs(self) -> int:
@@ -204,6 +216,12 @@ class LocalData:
             cutoff=self.cutoff,
             n_total=n_total,
         )
+
+    def solved(self, process: GlobalKriging) -> SolvedProcess:
+        """Return a process of all points, solved now or before."""
+        if process not in self._solved:
+            self._solved[process] = SolvedProcess(process, self.rows, self.labels, self.sample_weight)
+        return self._solved[process]
 
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:
         """Points that centers at these rows may look at; None if all."""
@@ -381,8 +399,9 @@ class LocalData:
         step: int,
         n_subsamples: int,
         ridge: float,
+        weighting: str,
     ) -> SampledBatch:
-        """One step of Algorithm 1 for each center."""
+        """One step of Algorithm 1 for each center; the weighting is one of the core."""
         return SampledBatch(
             *_core.sampled_steps(
                 *self._around(centers, metrics),
@@ -391,6 +410,7 @@ class LocalData:
                 step,
                 n_subsamples,
                 ridge,
+                weighting,
                 self.threads,
             )
         )
@@ -410,27 +430,3 @@ class LocalData:
             None if lists is None else lists.start,
             None if lists is None else lists.indices,
         )
-
-
-def _rebuild(
-    rows: Array,
-    labels: Array,
-    sample_weight: Array,
-    kernel: str | Kernel,
-    limit: int | None,
-    radius: float | None,
-    threads: int,
-    cutoff: float,
-    n_total: int,
-) -> LocalData:
-    return LocalData(
-        rows,
-        labels,
-        sample_weight,
-        kernel=as_kernel(kernel),
-        max_neighbors=limit,
-        radius=radius,
-        threads=threads,
-        cutoff=cutoff,
-        n_total=n_total,
-    )

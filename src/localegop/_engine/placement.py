@@ -53,16 +53,19 @@ def follow_field(field: GradientField, centers: Centers, choice: Choice, *, keep
         if keep:
             steps.append(step)
     count = len(centers)
-    widths = field.update.widths(choice.step, count, field, choice.sizes)
+    widths = choice.widths(field.update, count, field)
     return Place(centers, recursion.shape, widths, np.full(count, choice.step), None, None, steps)
 
 
 def search_steps(
     recursion: Recursion[QuerySampler], centers: Centers, n_steps: int, *, keep: bool
 ) -> Place:
-    """Query strategy: shapes of the steps with the smallest leave-one-out errors (Alg. 1, lines 14-17)."""
+    """Query strategy: shapes of the steps with the smallest leave-one-out errors (Alg. 1, lines 14-17).
+
+    Errors are compared as they are summed; those returned, and the AGOPs, are means.
+    """
     count, dimension = recursion.shape.shape[:2]
-    best, chosen = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+    best, chosen, total = np.full(count, np.inf), np.zeros(count, dtype=np.int64), np.ones(count)
     shape, agop = isotropic_shapes(count, dimension), np.zeros((count, dimension, dimension))
     scale = np.ones(count)
     steps: list[Step] = []
@@ -72,6 +75,9 @@ def search_steps(
         better = step.loo_error < best
         best[better], chosen[better], scale[better] = step.loo_error[better], t, step.scale[better]
         shape[better], agop[better] = step.shape[better], step.agop[better]
+        if step.total_weight is not None:
+            total[better] = step.total_weight[better]
         if keep:
             steps.append(step)
-    return Place(centers, shape, Widths.of_scale(scale, count), chosen, agop, best, steps)
+    agop /= total[:, None, None]
+    return Place(centers, shape, Widths.of_scale(scale, count), chosen, agop, best / total, steps)

@@ -1,4 +1,4 @@
-"""The query strategy, Algorithm 1: each query samples points around it and fits at them."""
+"""The query strategy: each query samples points around it and fits at them, as in Algorithm 1."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from localegop._engine.recursion import Step
 
 Array = NDArray[np.float64]
 
+# What a drawn point counts: its weight divided by the probability of having been drawn; one; its weight
+# among those drawn; its weight among all points, as lines 12 and 13 of Algorithm 1 have it.
+WEIGHTINGS = ("unbiased", "uniform", "renormalized", "literal")
+
 
 @dataclass(frozen=True)
 class QuerySampler:
-    """Steps of Algorithm 1 for a batch of queries.
+    """Steps as those of Algorithm 1, for a batch of queries.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ class QuerySampler:
         One seed a query, so that results depend neither on order nor on chunks.
     n_subsamples : int
     ridge : float
+    weighting : str
+        What a drawn point counts in the sums of lines 12 and 13: one of ``WEIGHTINGS``.
     """
 
     data: LocalData
@@ -33,6 +39,7 @@ class QuerySampler:
     seeds: NDArray[np.uint64]
     n_subsamples: int
     ridge: float
+    weighting: str
 
     def step(self, t: int, shape: Array, widths: Widths) -> Step:
         """See :class:`localegop._engine.recursion.Strategy`."""
@@ -44,9 +51,20 @@ class QuerySampler:
             step=t,
             n_subsamples=self.n_subsamples,
             ridge=self.ridge,
+            weighting="renormalized" if self.weighting == "literal" else self.weighting,
         )
         matched = Widths.of_scale(found.scale, len(shape))
-        return Step(shape, matched, found.scale, found.effective_size, found.agop, found.loo_error)
+        # A sum over the sample with weights that sum to one over all points is a mean times this.
+        part = found.drawn_weight if self.weighting == "literal" else np.ones(len(shape))
+        return Step(
+            shape,
+            matched,
+            found.scale,
+            found.effective_size,
+            found.agop * part[:, None, None],
+            found.loo_error * part,
+            part,
+        )
 
     def match(self, shape: Array, widths: Widths) -> Array:
         """See :class:`localegop._engine.recursion.Strategy`."""

@@ -35,6 +35,8 @@ class Step:
     agop : ndarray of shape (q, D, D)
     loo_error : ndarray of shape (q,) or None
         None where the strategy makes no fits at the centers.
+    total_weight : ndarray of shape (q,) or None
+        What the weights of AGOP and error sum to, where that is not one.
     """
 
     shape: Array
@@ -43,6 +45,7 @@ class Step:
     effective_size: Array
     agop: Array
     loo_error: Array | None = None
+    total_weight: Array | None = None
 
 
 class Sized(Protocol):

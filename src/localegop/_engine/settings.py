@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.units import Units
-from localegop._engine.local_data import FIELD_CUTOFF, QUERY_CUTOFF
+from localegop._engine.global_kriging import MOST_ROWS
+from localegop._engine.local_data import FIELD_CUTOFF, LITERAL_CUTOFF, QUERY_CUTOFF
 from localegop._engine.recursion import MetricUpdate
 from localegop.kernels import as_kernel
 from localegop.schedules import EffectiveSampleSize
@@ -32,6 +33,7 @@ class Settings:
     schedule: Any
     n_iter: int | None
     n_subsamples: int
+    weighting: str
     momentum: float
     initial_scale: float
     initial_metric: Any
@@ -42,6 +44,7 @@ class Settings:
     ridge: Any
     final: str
     max_neighbors: int | str | None
+    loss: str
     seed: int
     threads: int
 
@@ -74,6 +77,11 @@ class Settings:
         return FARTHEST if n > CROWD else None
 
     @property
+    def robust(self) -> bool:
+        """Whether outlying labels are to count less."""
+        return self.loss == "huber"
+
+    @property
     def metric_is_free(self) -> bool:
         """Whether the initial metric is to be found."""
         return isinstance(self.initial_metric, str) and self.initial_metric == "auto"
@@ -87,6 +95,26 @@ class Settings:
     def may_krige(self) -> bool:
         """Whether kriging competes for the final fit, or is asked for."""
         return self.final == "kriging" or (self.final == "auto" and self.degree == "auto")
+
+    @property
+    def may_fit_polynomials(self) -> bool:
+        """Whether polynomials compete for the final fit."""
+        return self.final in ("auto", "polynomial")
+
+    def may_use_all(self, n: int) -> bool:
+        """Whether processes of all of n rows compete for the final fit, or are asked for."""
+        wanted = self.final == "global" or (self.final == "auto" and self.degree == "auto")
+        limit = self.nearest if not isinstance(self.max_neighbors, str) else None
+        return wanted and n <= MOST_ROWS and not self.has_lengths and (limit is None or limit >= n)
+
+    def check_global(self, n: int) -> None:
+        """Raise a ValueError if a process of all of n rows is asked for and cannot be had."""
+        if not self.may_use_all(n):
+            raise ValueError(
+                f"final='global' needs at most {MOST_ROWS:,} distinct rows and no exclusion_radius, "
+                "covariance_cap, bandwidth schedule or smaller max_neighbors, "
+                f"got {n:,} rows and max_neighbors={self.max_neighbors!r}; take final='auto' or 'kriging'"
+            )
 
     def update(self, units: Units) -> MetricUpdate:
         """How the metric moves in these units."""
@@ -112,8 +140,15 @@ class Settings:
             "max_neighbors": self.nearest,
             "radius": None if radius is None else radius / unit_length(units),
             "threads": self.threads,
-            "cutoff": FIELD_CUTOFF if self.strategy == "field" else QUERY_CUTOFF,
+            "cutoff": self._cutoff,
         }
+
+    @property
+    def _cutoff(self) -> float:
+        """Share of the largest weight below which weights are dropped."""
+        if self.strategy == "field":
+            return FIELD_CUTOFF
+        return LITERAL_CUTOFF if self.weighting == "literal" else QUERY_CUTOFF
 
 
 def unit_length(units: Units) -> float:

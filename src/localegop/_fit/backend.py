@@ -9,7 +9,7 @@ that for a cluster.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,13 @@ class Backend(Protocol[D, M_co]):
     def rows(self) -> Rows:
         """The training rows."""
 
+    @property
+    def robustness(self) -> Array | None:
+        """Robustness weights (n,), by which the weights of the rows are multiplied; None for one each."""
+
+    def reweighted(self, robustness: Array) -> Self:
+        """Return the same with robustness weights (n,) in place of those that there were."""
+
     def in_units(self, units: Units, settings: Settings) -> D:
         """Rows in the units of the recursion, ready for local fits."""
 
@@ -65,6 +72,9 @@ class Backend(Protocol[D, M_co]):
 
     def hold_out(self, data: D, held_out: NDArray[np.intp]) -> tuple[D, Site]:
         """Take some points out: the data without them, and a site at them."""
+
+    def gather(self, data: D, points: NDArray[np.int64]) -> LocalData:
+        """Take some of the training points into this process, as data of their own."""
 
     def as_data(self, site: Site) -> LocalData:
         """Centers of a site as data of their own, in this process."""

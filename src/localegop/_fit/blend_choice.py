@@ -49,7 +49,9 @@ def _exact_values(data: LocalData, field: GradientField, choice: Choice, rows: A
     values = np.empty((len(rows), data.outputs))
     for part in chunks(len(rows), 32 * data.dimension**2 + 64 * data.max_visible):
         place = follow_field(field, data.centers(rows[part]), choice, keep=False)
-        values[part] = choice.final.fit(data, place.centers, place.shape, place.widths).value
+        values[part] = (
+            choice.fit_with(field.anchors).fit(data, place.centers, place.shape, place.widths).value
+        )
     return values
 
 

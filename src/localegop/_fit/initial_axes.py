@@ -1,31 +1,107 @@
 """Axes for the recursion to start from: turned and scaled by the slopes that f has over all data.
 
 The eigenvectors of the averaged outer product of gradients over all data, scaled by the roots of its
-eigenvalues, are axes along which f varies alike. Gradients fitted in neighborhoods that are round in those
-axes are better than the ones before, so a few rounds sharpen them. Where the gradients are those of final
-fits, directions in which f varies nowhere can be left out: columns of pure noise, and whatever f does not
-see of the features, cost nothing from then on.
+eigenvalues, are axes along which f varies alike. The gradients are those of a global process of some rows
+(:mod:`localegop._engine.global_kriging`) or, where rows are many, of pilot fits that look at all of them.
+In the axes that they give, fits are better than before, and a few rounds sharpen them. Directions in which
+f varies nowhere can be left out: columns of pure noise, and whatever f does not see of the features, cost
+nothing from then on.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.sums import Extent
+from localegop._data.units import rotate
+from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
+from localegop._engine.gradient_field import spread_points
 from localegop._engine.metric import spectrum
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.pilot_fits import run_pilot
+from localegop._selection.global_search import GlobalSearch
 
 Array = NDArray[np.float64]
 
-MOST_ROUNDS = 8
-GAIN = 0.99  # a round must lower the leave-one-out error to this share to be followed by another
-NEGLIGIBLE = 1e-5  # share of the squared slopes below which a direction is left out
+MOST_ROUNDS = 4
+MOST_SINGLE_ROUNDS, SINGLE_GAIN = 8, 0.995  # the same for features by themselves
+MOST_PILOT_ROUNDS, PILOT_GAIN = 8, 0.99  # the same with pilot fits
+GAIN = 0.98  # a round must lower the leave-one-out error to this share to be followed by another
+SAMPLE = 400  # rows whose process gives the slopes
+NEGLIGIBLE = 1e-7  # share of the squared slopes below which a direction is left out
 KEPT_SCALE = 0.05  # shortest axis as a share of the longest: what looks flat at first may not be
 
 
-def find_first_axes(
+@dataclass(frozen=True)
+class AxisRule:
+    """How axes follow from slopes: lengths are this power of the squared slopes along them.
+
+    Directions with a smaller share of the squared slopes than ``negligible`` are left out, the others are
+    at least ``shortest`` times the longest. ``single`` axes are the features.
+    """
+
+    power: float
+    negligible: float = -1.0
+    shortest: float = KEPT_SCALE
+    single: bool = False
+
+
+SHARP, PILOT = AxisRule(0.5, NEGLIGIBLE), AxisRule(0.5)
+GENTLE, FEATURES = AxisRule(0.25), AxisRule(0.5, NEGLIGIBLE, 1e-3, single=True)
+RULES: dict[str, AxisRule] = {"slopes": SHARP, "gentle": GENTLE, "features": FEATURES}  # by origin
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Averaged outer product (D, D) of gradients over all data, and the processes that were tried first."""
+
+    agop: Array
+    guesses: list[GlobalKriging]
+
+
+def find_slopes(
+    backend: Backend[D, M_co],
+    data: D,
+    held_out: NDArray[np.intp] | None = None,
+    guesses: Sequence[GlobalKriging] = (),
+    *,
+    single: bool = False,
+) -> Slopes:
+    """Find the slopes of f, without some points if given; guesses save time.
+
+    With ``single``, rounds only stretch the features, each by itself. Where these are many for the number
+    of rows, turned axes follow the noise of the labels, and columns of noise are found in this way only.
+    """
+    seen = data if held_out is None else data.without(held_out)
+    sample = backend.gather(seen, spread_points(seen.n, SAMPLE))
+    found = backend.extent(seen)
+    labels, weight = sample.labels, sample.sample_weight
+    axes, agop, least = np.eye(data.dimension), np.eye(data.dimension), np.inf
+    first: list[GlobalKriging] = []
+    rule, gain = (FEATURES, SINGLE_GAIN) if single else (GENTLE, GAIN)
+    for _ in range(MOST_SINGLE_ROUNDS if single else MOST_ROUNDS):
+        rows = rotate(sample.rows, axes)
+        search = GlobalSearch(rows, labels, weight)
+        found_here = search.best(guesses or search.first_guesses())
+        first = first or found_here
+        error = search.error(found_here[0])
+        if not error < gain * least:
+            break
+        least = error
+        gradients = (
+            SolvedProcess(found_here[0], rows, labels, weight).without_own(np.arange(len(rows))).gradient
+        )
+        agop = global_agop(axes, gradients, weight)
+        axes = axes_from(found, agop, rule)
+        guesses = found_here[:1]
+    return Slopes(agop, first[:1])
+
+
+def find_axes_by_pilots(
     backend: Backend[D, M_co],
     data: D,
     ridges: tuple[float, ...],
@@ -33,7 +109,8 @@ def find_first_axes(
 ) -> Array:
     """Axes (D, D) from rounds of pilot fits, without some points if given.
 
-    They stay as they are if slopes do not help.
+    With many rows these see more of f than a process of some of them does. The axes stay as they are if
+    slopes do not help.
     """
 
     def seen(some: D) -> D:
@@ -42,14 +119,15 @@ def find_first_axes(
     axes = best = np.eye(data.dimension)
     rotated, error = seen(data), np.inf
     found = backend.extent(rotated)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MOST_PILOT_ROUNDS):
         pilot = run_pilot(backend, rotated, ridges, gradients=True)
         if pilot.error < error:
             best = axes
-        if not 0.0 < pilot.error < GAIN * error:
+        if not 0.0 < pilot.error < PILOT_GAIN * error:
             break
         error = pilot.error
-        axes = axes_from(found, global_agop(axes, pilot.gradients, pilot.sample_weight), leave_out=False)
+        agop = global_agop(axes, pilot.gradients, pilot.sample_weight)
+        axes = axes_from(found, agop, PILOT)
         rotated = seen(data.rotated(axes))
     return best
 
@@ -63,14 +141,15 @@ def global_agop(axes: Array, gradients: Array, sample_weight: Array) -> Array:
     return agop
 
 
-def axes_from(found: Extent, agop: Array, *, leave_out: bool) -> Array:
+def axes_from(found: Extent, agop: Array, rule: AxisRule = SHARP) -> Array:
     """Axes (D, r) by which rows are to be multiplied, for the AGOP (D, D) over all data."""
     scale = np.where(found.constant, 0.0, found.std)
-    values, vectors = spectrum(agop * scale * scale[:, None])
+    slopes = agop * scale * scale[:, None]
+    values, vectors = spectrum(np.diag(np.diagonal(slopes)) if rule.single else slopes)
     if not values[0] > 0.0:
         return np.eye(len(scale))
-    kept = values > NEGLIGIBLE * values.sum() if leave_out else values > -1.0
-    lengths = np.maximum(np.sqrt(values[kept] / values[0]), KEPT_SCALE)
+    kept = values > rule.negligible * values.sum()
+    lengths = np.maximum((values[kept] / values[0]) ** rule.power, rule.shortest)
     per_unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
     axes: Array = per_unit[:, None] * vectors[:, kept] * lengths
     return axes

@@ -43,6 +43,12 @@ def find_initial_units(backend: Backend[D, M_co], settings: Settings) -> tuple[s
     return found.metric, found.units, found.data
 
 
+def start_without_labels(backend: Backend[D, M_co], settings: Settings) -> D:
+    """Return the data in units that no label decides about."""
+    free = "variance" if settings.has_lengths else "power"
+    return _start(backend, settings, free if settings.metric_is_free else settings.initial_metric).data
+
+
 def _find_best(backend: Backend[D, M_co], settings: Settings) -> Option[D]:
     """Take the start of the smallest error; that with curves only if it is clearly better.
 

@@ -21,11 +21,13 @@ PILOT_POINTS = 300  # at most as many points are tried
 
 @dataclass(frozen=True)
 class PilotResult:
-    """Leave-one-out errors (size, ridge) of pilot fits, and the gradients (m, K, D) of the best."""
+    """Leave-one-out errors (size, ridge) of pilot fits; size, ridge and gradients (m, K, D) of the best."""
 
     errors: Array
     gradients: Array
     sample_weight: Array
+    size: float
+    ridge: float
 
     @property
     def error(self) -> float:
@@ -47,4 +49,5 @@ def run_pilot(
     errors = np.einsum("i,isr->sr", site.sample_weight, squares, optimize=False)
     size, ridge = np.unravel_index(np.argmin(errors), errors.shape)
     slopes = found[1][:, size, 0, ridge] if gradients else np.zeros((0, 0, data.dimension))
-    return PilotResult(errors / site.sample_weight.sum(), slopes, site.sample_weight)
+    weight = site.sample_weight
+    return PilotResult(errors / weight.sum(), slopes, weight, sizes[size], ridges[ridge])

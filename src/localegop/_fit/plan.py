@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,48 +13,85 @@ from localegop._data.rows import DistinctRows
 from localegop._engine.centers import Widths
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
-from localegop._engine.gradient_field import learn_field, spread_points
+from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
+from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
-from localegop._fit.initial_axes import axes_from, find_first_axes
+from localegop._fit.initial_axes import RULES, Slopes, axes_from, find_axes_by_pilots, find_slopes
 from localegop._fit.initial_units import find_initial_units
 from localegop._fit.leave_one_out import leave_one_out_fits
+from localegop._fit.optimism import measure_optimism
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
-from localegop._fit.trials import ENOUGH, Search, Start, Trial, anchor_points
+from localegop._fit.remembering import remember_rivals
+from localegop._fit.robustness import FinalSquares, first_weights, reweigh
+from localegop._fit.trials import Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.model import Model
+from localegop._predict.rivals import Origin, Rivals
 from localegop._predict.support import Spacing, reach_from
 from localegop._progress import SILENT, Progress
 from localegop._selection.final import Final
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
+from localegop._selection.global_search import DEFAULT_GLOBAL
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
-from localegop._selection.kriging import default_kriging
-from localegop._selection.race import Race, differences
+from localegop._selection.kriging import PRECISE, default_kriging
+from localegop._selection.race import Looks, Race, differences
 from localegop._selection.search_grid import grid_for
+from localegop._selection.tally import Tally
 
 Array = NDArray[np.float64]
 
-DOUBTFUL = 2.0  # where isotropic fits have less than so many times the error, axes may not help
+MANY_EARLY = 2.0  # standard errors that a trial may be behind after the first look, with many rows
+MOST_REFINED, PAYS = 3, 0.8  # trials in refined axes, and the share of the error that is worth one more
+MANY_ROWS = 20_000  # from which on both trials that are left try wide neighborhoods
 FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
+
+
+@dataclass(frozen=True)
+class Learned(Generic[D]):
+    """What was decided, the field learned from all points, and its anchors: their numbers and site.
+
+    ``held_out`` is that of :class:`Start`.
+    """
+
+    decisions: Decisions
+    data: D
+    field: GradientField
+    points: NDArray[np.int64]
+    site: Site
+    held_out: Array | None
 
 
 def fit_model(rows: DistinctRows, settings: Settings, progress: Progress = SILENT) -> Model:
     """Fit a model to distinct rows in this process, by either strategy."""
     backend = ProcessBackend(rows)
     if settings.strategy == "query":
+        if settings.robust:
+            backend = backend.reweighted(first_weights(backend, settings))
         return prepare_queries(backend, settings)
     return fit_field(backend, settings, progress)
 
 
 def fit_field(backend: Backend[D, M_co], settings: Settings, progress: Progress = SILENT) -> M_co:
-    """Fit by the field strategy: the best of several trials, learned from all points."""
+    """Fit by the field strategy; robustly twice, the second time with weights from the first."""
+    if settings.robust:
+        before, progress = progress.parts(2)
+        backend = backend.reweighted(first_weights(backend, settings))
+        found = _search_and_learn(backend, settings, before)
+        residuals = FinalSquares(found.field, found.decisions.choice, found.points, backend.gather)
+        backend = backend.reweighted(reweigh(backend, found.data, found.decisions, residuals))
+    return _complete(backend, _search_and_learn(backend, settings, progress))
+
+
+def _search_and_learn(backend: Backend[D, M_co], settings: Settings, progress: Progress) -> Learned[D]:
+    """Take the best of several trials, and learn it from all points."""
     finding, trying, learning = progress.stages(("units", 1.0), ("trials", 6.0), ("learning", 1.0))
     start = _start(backend, settings)
     finding.advance()
-    return _learn(backend, _find_best(backend, start, trying), learning)
+    return learn(backend, _find_best(backend, start, trying), learning)
 
 
 def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
@@ -62,74 +100,146 @@ def _start(backend: Backend[D, M_co], settings: Settings) -> Start[D]:
     choice = grid_for(settings, data).default()
     if settings.final == "kriging":
         choice = default_kriging(choice.step, data.largest_size)
+    if settings.final == "global":
+        settings.check_global(data.n)
+        choice = DEFAULT_GLOBAL
     scale = units.feature_scale(backend.rows.features.std)
     decisions = Decisions(settings, units, settings.update(units), choice, name, scale)
     return Start(decisions, data, np.eye(data.dimension))
 
 
 def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -> Start[D]:
-    """Take the best of the trials: in axes from slopes if free, in the initial ones if in doubt."""
+    """Take the best of the trials: in the initial axes, and in axes from slopes if these are free."""
     if grid_for(start.decisions.settings, start.data).settled or start.data.n < FEWEST_POINTS:
-        return start
+        decisions = start.decisions
+        alone = Rivals.none(decisions.units.transform, decisions.choice)
+        return replace(start, decisions=replace(decisions, rivals=alone))
     search = Search(backend, start, draw_folds(start.data.n, start.decisions.settings.seed))
-    initial = Trial(search, start)
     progress.expect(4)
-    trials = [initial]
-    baseline = race_isotropic(initial.holdout, start.data, search.settings.ridges)
-    if _axes_are_free(search):
-        first = _trial_from_pilot(search)
-        second = _trial_from_slopes(search, first)
-        progress.advance(2)
-        trials = [first, second]
-        if baseline.means.min() < DOUBTFUL * min(trial.race.means.min() for trial in trials):
-            trials.append(initial)
+    trials = [Trial(search, start)]
+    baseline = race_isotropic(trials[0].holdout, start.data, search.settings.ridges)
     progress.advance()
-    best, choice = _settle(trials)
+    if _axes_are_free(search):
+        trials += _trials_from_slopes(search)
+        trials += _refined(search, trials)
+    left = _most_promising(trials)
+    progress.advance()
+    best, choice, errors, rivals = _settle(left)
+    progress.advance()
     baseline.keep(1)
-    baseline.run_to(ENOUGH)
-    decisions = replace(best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]))
-    return replace(best.start, decisions=decisions)
+    baseline.run_to(Looks.last)
+    decisions = replace(
+        best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]), rivals=rivals
+    )
+    return replace(best.start, decisions=decisions, held_out=errors if best.knows_labels(choice) else None)
 
 
-def _trial_from_pilot(search: Search[D, M_co]) -> Trial[D, M_co]:
+def _trial_from_pilots(search: Search[D, M_co]) -> Trial[D, M_co]:
     """Make a trial in axes from the slopes of pilot fits."""
     backend, data, ridges = search.backend, search.start.data, search.settings.ridges
-    start = search.start.in_axes(find_first_axes(backend, data, ridges))
+    start = search.start.in_axes(find_axes_by_pilots(backend, data, ridges))
     if not search.few_rows:
-        return Trial(search, start)
-    return Trial(search, start, lambda k: find_first_axes(backend, data, ridges, search.folds[k]))
+        return Trial(search, start, origin="pilots")
+    return Trial(
+        search,
+        start,
+        lambda k: find_axes_by_pilots(backend, data, ridges, search.folds[k]),
+        origin="pilots",
+    )
 
 
-def _trial_from_slopes(search: Search[D, M_co], first: Trial[D, M_co]) -> Trial[D, M_co]:
-    """Make a trial in axes from the slopes of good fits, without directions in which f varies nowhere."""
-    extent = search.backend.extent(search.start.data)
+def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
+    """Make trials in axes from slopes: as long as f varies along them, gentler, or the features."""
+    backend, data = search.backend, search.start.data
+    if data.n > MOST_ROWS:
+        return [_trial_from_pilots(search)]
+    extent = backend.extent(data)
+
+    @cache
+    def slopes(k: int | None, single: bool) -> Slopes:
+        if k is None:
+            return find_slopes(backend, data, single=single)
+        guesses = slopes(None, single).guesses
+        return find_slopes(backend, data, search.folds[k], guesses, single=single)
+
+    def trial(origin: Origin) -> Trial[D, M_co]:
+        rule = RULES[origin]
+
+        def axes(k: int | None) -> Array:
+            return axes_from(extent, slopes(k, rule.single).agop, rule)
+
+        start = search.start.in_axes(axes(None))
+        return Trial(search, start, axes if search.few_rows else None, origin=origin)
+
+    more: tuple[Origin, ...] = ("gentle", "features") if search.may_use_all_rows else ()
+    return [trial("slopes"), *(trial(origin) for origin in more)]
+
+
+def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
+    """Make trials in the axes that the best choice so far gives, as long as that pays.
+
+    Slopes are better than before only where fits are precise, or rows are many.
+    """
+    many = search.start.data.n > MOST_ROWS
+    best, found = min(trials, key=_error_so_far), list[Trial[D, M_co]]()
+    while len(found) < MOST_REFINED and (many or _error_so_far(best) < PRECISE):
+        refined = _refine(search, best)
+        pays = _error_so_far(refined) < PAYS * _error_so_far(best)
+        if pays or many:  # under noise the first look hardly tells
+            found.append(refined)
+        if not pays:
+            break
+        best = refined
+    return found
+
+
+def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
+    """Make a trial in axes from the slopes of the best choice of another."""
+    choice, extent = best.opening.best, search.backend.extent(search.start.data)
 
     @cache
     def axes(k: int) -> Array:
-        return axes_from(extent, first.agop_in_initial_axes(k), leave_out=True)
+        return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    return Trial(search, start, axes if search.few_rows else None)
+    return Trial(search, start, axes if search.few_rows else None, origin="refined")
 
 
-def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice]:
-    """Finish the races of the trials that may be the best, and take the best choice of all."""
+def _error_so_far(trial: Trial[D, M_co]) -> float:
+    return float(trial.opening.means.min())
+
+
+def _most_promising(trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
+    """Take the trial that is ahead after the first look, and the next if that may be better."""
+    best, *others = sorted(trials, key=_error_so_far)
+    errors = MANY_EARLY if best.start.data.n > MOST_ROWS else 1.0
+    return [best, *(trial for trial in others[:1] if _may_be_better(trial.opening, best.opening, errors))]
+
+
+def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, Rivals]:
+    """Finish the races of the trials that may be the best, and take the best choice of all.
+
+    Its squared errors (m,) at held-out points are returned, too, and its rivals.
+    """
     best, *others = sorted(trials, key=lambda trial: float(trial.race.means.min()))
-    left = [best, *(trial for trial in others[:1] if _may_be_better(trial.race, best.race))]
+    left = [best, *(trial for trial in others if _may_be_better(trial.race, best.race))]
+    search_widely = best.start.data.n >= MANY_ROWS
     for trial in left:
-        trial.finish(widen=trial is best)
+        trial.finish(widen=trial is best or search_widely)
+    tally = Tally.of([trial.race for trial in left])
     final = Final([trial.race for trial in left])
     final.decide()
     winner, choice = final.best
-    return left[winner], choice
+    rivals = remember_rivals(tally, left, winner, choice)
+    return left[winner], choice, final.errors_of_best, rivals
 
 
-def _may_be_better(race: Race, best: Race) -> bool:
-    """Whether a race may have a better end than the one that is ahead."""
+def _may_be_better(race: Race, best: Race, errors: float = 1.0) -> bool:
+    """Whether a race may have a better end than the one ahead, which it is behind by so many errors."""
     points = min(race.points, best.points)
     pair = [one.errors[:points, np.argmin(one.means)] for one in (best, race)]
     behind, doubt = differences(np.column_stack(pair), race.weight[:points], 0)
-    return bool(behind[1] < doubt[1])
+    return bool(behind[1] < errors * doubt[1])
 
 
 def _axes_are_free(search: Search[D, M_co]) -> bool:
@@ -140,10 +250,12 @@ def _axes_are_free(search: Search[D, M_co]) -> bool:
     return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive
 
 
-def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_co:
-    """Learn the field from all points, and see how the final fits do at its anchors."""
+def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Learned[D]:
+    """Learn the field from all points."""
     decisions, data = best.decisions, best.data
     most = min(max(FEW_ANCHORS, data.n // 10), MOST_ANCHORS)
+    if isinstance(decisions.choice.final, GlobalKriging):
+        most = data.n  # the process is one of all rows
     points = anchor_points(decisions.settings, data.n, most)
     site = backend.own_site(data, points)
     field = learn_field(
@@ -158,7 +270,20 @@ def _learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> M_c
     if is_wide(decisions.choice, field):
         data = data.seeing(decisions.settings.farthest(data.n))
         site = backend.own_site(data, points)
-    return backend.model(data, decisions, field, *leave_one_out_fits(site, field, decisions.choice))
+    return Learned(decisions, data, field, points, site, best.held_out)
+
+
+def _complete(backend: Backend[D, M_co], found: Learned[D]) -> M_co:
+    """See how the final fits do at the anchors, and put the model together."""
+    decisions, n = found.decisions, found.data.n
+    robustness = None if backend.robustness is None else backend.robustness[found.points]
+    loo, calibration = leave_one_out_fits(
+        found.site, found.field, decisions.choice, decisions.reach, robustness
+    )
+    if found.held_out is not None:
+        held = len(draw_folds(n, decisions.settings.seed)[0])
+        calibration = calibration.widen(measure_optimism(loo.residuals, found.held_out, 1.0 - held / n))
+    return backend.model(found.data, decisions, found.field, loo, calibration)
 
 
 def _reach(site: Site) -> float:
@@ -179,4 +304,5 @@ def prepare_queries(backend: ProcessBackend, settings: Settings) -> Model:
     scale = units.feature_scale(backend.rows.features.std)
     reach = _reach(backend.own_site(data, spread_points(data.n, FEW_ANCHORS)))
     decisions = Decisions(settings, units, settings.update(units), choice, name, scale, reach=reach)
-    return Model(decisions, data, backend.rows.position, backend.rows.part)
+    rows = backend.rows
+    return Model(decisions, data, rows.position, rows.part, robustness=backend.robustness)

@@ -17,12 +17,19 @@ from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.model import Model
 from localegop._predict.uncertainty import Calibration
 
+Array = NDArray[np.float64]
+
 
 class ProcessBackend:
     """The work of a fit to distinct rows, in this process."""
 
-    def __init__(self, rows: DistinctRows) -> None:
-        self.rows = rows
+    def __init__(self, rows: DistinctRows, robustness: Array | None = None) -> None:
+        self._given, self.robustness = rows, robustness
+        self.rows = rows if robustness is None else rows.reweighted(robustness)
+
+    def reweighted(self, robustness: Array) -> ProcessBackend:
+        """See :class:`Backend`."""
+        return ProcessBackend(self._given, robustness)
 
     def in_units(self, units: Units, settings: Settings) -> LocalData:
         """See :class:`Backend`."""
@@ -45,6 +52,10 @@ class ProcessBackend:
         site = LocalSite.at(rest, data.rows[held_out], data.labels[held_out], data.sample_weight[held_out])
         return rest, site
 
+    def gather(self, data: LocalData, points: NDArray[np.int64]) -> LocalData:
+        """See :class:`Backend`."""
+        return data if len(points) == data.n else data.subset(points)
+
     def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""
         assert isinstance(site, LocalSite)
@@ -60,4 +71,15 @@ class ProcessBackend:
     ) -> Model:
         """See :class:`Backend`."""
         blend = choose_blending(data, field, decisions.choice)
-        return Model(decisions, data, self.rows.position, self.rows.part, field, loo, calibration, blend)
+        return Model(
+            decisions,
+            data,
+            self.rows.position,
+            self.rows.part,
+            field,
+            loo,
+            calibration,
+            blend,
+            self.robustness,
+            self.rows.X,
+        )

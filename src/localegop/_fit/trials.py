@@ -11,28 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Polynomial
+from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
-from localegop._engine.local_data import half_of
+from localegop._engine.local_data import LocalData, half_of
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.initial_axes import global_agop
 from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
+from localegop._predict.rivals import Origin
 from localegop._progress import SILENT
+from localegop._selection.global_search import GlobalSearch, global_choices
 from localegop._selection.holdout import Holdout, LearnedFold
-from localegop._selection.kriging import PRECISE, noisy_processes, smooth_processes
-from localegop._selection.race import FIRST_LOOK, SECOND_LOOK, Race
+from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
+from localegop._selection.race import Looks, Race
 from localegop._selection.search_grid import SearchGrid, grid_for
 
 Array = NDArray[np.float64]
 
 ROWS_PER_FEATURE = 100  # fewer are few: each fold then finds its own axes
 FOLD_ANCHORS = 300
-ENOUGH = 1000  # held-out points of the last round of a race
 WIDEST = 16_384.0  # effective size
-MOST_COMPARED = 12  # choices of a trial whose variances are compared
+MOST_COMPARED = 12  # choices of a trial that lie around its best
+FINISHERS = 6  # of these, that meet the last round
+OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
+PROCESSES, GLOBAL = 12, 1  # kinds of kriging, and of global processes, that go on
+MOST_STEPS = 2  # after which kriging is tried again
+GLOBAL_FIRST = ("gentle", "features")
+KINDS = (Polynomial, Kriging, GlobalKriging)
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Start(Generic[D]):
     decisions: Decisions
     data: D
     axes: Array  # (D, r), relative to the initial ones
+    held_out: Array | None = None  # squared errors (m,) of the choice, if it knows the labels otherwise
 
     def in_axes(self, axes: Array) -> Start[D]:
         """Return the same in other axes (D, r), with nothing chosen yet."""
@@ -67,6 +76,11 @@ class Search(Generic[D, M_co]):
         data = self.start.data
         return data.n < ROWS_PER_FEATURE * data.dimension
 
+    @property
+    def may_use_all_rows(self) -> bool:
+        """Whether processes of all rows compete: where these are few, and no parameter forbids it."""
+        return self.settings.may_use_all(self.start.data.n)
+
 
 def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
     """Take the points to learn gradients at: some, or all where lengths are given in the data's units."""
@@ -85,6 +99,9 @@ class Trial(Generic[D, M_co]):
     fold_axes : callable or None
         Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
         trial serve all folds.
+    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
+        Where the axes came from. In gentle ones and where features are stretched one by one, only global
+        processes have a first look.
     """
 
     def __init__(
@@ -92,10 +109,13 @@ class Trial(Generic[D, M_co]):
         search: Search[D, M_co],
         start: Start[D],
         fold_axes: Callable[[int], Array] | None = None,
+        *,
+        origin: Origin = "initial",
     ) -> None:
-        self.search, self.start = search, start
+        self.search, self.start, self.origin = search, start, origin
         self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
+        self.looks = Looks.for_rows(start.data.n)
         self.holdout = Holdout(self._learn_fold, [len(fold) for fold in search.folds])
 
     @cached_property
@@ -104,37 +124,77 @@ class Trial(Generic[D, M_co]):
         return float(self.holdout.fold(0).start.largest_size)
 
     @cached_property
-    def race(self) -> Race:
-        """The race after its first rounds: a coarse grid, what lies around its best, and kriging."""
+    def opening(self) -> Race:
+        """The race after its first look: a coarse grid, kriging before any step, and global processes.
+
+        The best kriging is also tried after all steps.
+        """
         settings = self.search.settings
-        race = Race(self.holdout, self._choices(self.grid.coarse()))
-        race.run_to(FIRST_LOOK)
-        race.keep(max(len(race.choices) // 3, 1))
-        race.run_to(SECOND_LOOK)
-        near = Race(self.holdout, self._choices(self.grid.around(race.best)))
-        near.run_to(FIRST_LOOK)
-        near.keep(3 * MOST_COMPARED)
-        race.keep(MOST_COMPARED)
-        race.join(near.choices)
-        race.keep(MOST_COMPARED)
-        if settings.may_krige:
-            processes = self._race_processes(sorted({0, race.best.step}))
-            if settings.final == "kriging":
-                race.keep(0)
-            race.join(processes)
-            race.keep(MOST_COMPARED)
+        race = Race(self.holdout)
+        race.run_to(self.looks.first)
+        if self.origin not in GLOBAL_FIRST:
+            if settings.may_fit_polynomials:
+                race.join(self._choices(self.grid.coarse()))
+                race.keep(max(len(race.choices) // 3, 1))
+            if settings.may_krige:
+                processes = self._race_processes()
+                race.join([*processes, *later_processes(processes[:1], self.grid.steps[-1:])])
+        if self.search.may_use_all_rows:
+            race.join(self._race_global())
         return race
 
-    def _race_processes(self, steps: list[int]) -> list[Choice]:
-        """Race the kinds of kriging."""
-        race = Race(self.holdout, smooth_processes(steps, self.largest_size))
-        race.run_to(FIRST_LOOK // 2)
-        race.keep(len(race.choices) // 3)
+    @cached_property
+    def race(self) -> Race:
+        """The race after its second look: what lies around the best of each kind joins."""
+        race = self.opening
+        if self.origin in GLOBAL_FIRST and self.search.settings.may_krige:
+            race.join(self._race_processes())
+        race.run_to(self.looks.second)
+        best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
+        if best[Polynomial]:
+            near = Race(self.holdout, self._choices(self.grid.around(best[Polynomial][0])))
+            near.run_to(self.looks.first)
+            near.keep(3 * MOST_COMPARED)
+            race.keep(MOST_COMPARED, OF_EACH_KIND)
+            race.join(near.choices)
+        if best[Kriging] and self.grid.steps[-1] > 0:
+            race.join(self._race_later(best[Kriging], race))
+        race.keep(MOST_COMPARED, OF_EACH_KIND)
+        return race
+
+    def knows_labels(self, choice: Choice) -> bool:
+        """Whether axes or metrics of a choice are found from the labels."""
+        return choice.step > 0 or self.start is not self.search.start
+
+    def _race_processes(self) -> list[Choice]:
+        """Race the kinds of kriging, before any step."""
+        race = Race(self.holdout, smooth_processes((0,), self.largest_size))
+        race.run_to(self.looks.first // 2)
+        race.keep(PROCESSES)
         if race.means.min() > PRECISE:
-            race.join(noisy_processes(steps, self.largest_size))
-            race.keep(len(race.choices) // 3)
-        race.run_to(FIRST_LOOK)
-        race.keep(8)
+            race.join(noisy_processes((0,), self.largest_size))
+            race.keep(PROCESSES)
+        race.run_to(self.looks.first)
+        race.keep(PROCESSES // 2)
+        return race.ranked
+
+    def _race_later(self, found: list[Choice], race: Race) -> list[Choice]:
+        """Race the kinds of kriging that did best before any step after some, where fields help."""
+        steps = {one.step for one in race.ranked if isinstance(one.final, Polynomial)} - {0}
+        later = Race(self.holdout, later_processes(found, sorted(steps)[-MOST_STEPS:]))
+        later.run_to(self.looks.first)
+        later.keep(PROCESSES // 2)
+        return later.choices
+
+    def _race_global(self) -> list[Choice]:
+        """Race global processes, found by their errors at the anchors of the first fold."""
+        anchors = self.holdout.fold(0).anchors
+        search = GlobalSearch(anchors.rows, anchors.labels, anchors.sample_weight)
+        found = search.best(search.first_guesses())
+        all_seen = len(anchors) == self.holdout.fold(0).start.n
+        race = Race(self.holdout, global_choices(found, seen_all=all_seen))
+        race.run_to(self.looks.first)
+        race.keep(GLOBAL)
         return race.choices
 
     def finish(self, *, widen: bool) -> None:
@@ -146,15 +206,15 @@ class Trial(Generic[D, M_co]):
             if widen:
                 best = self._widen(best)
             race.join(self._choices(self.grid.finer(best, self.widest if widen else self.largest_size)))
-        race.keep(MOST_COMPARED)
-        race.run_to(ENOUGH)
-        race.keep(MOST_COMPARED)
+        race.keep(FINISHERS, OF_EACH_KIND)
+        race.run_to(self.looks.last)
+        race.keep(FINISHERS)
         race.look_closer()
 
     def _widen(self, best: Choice) -> Choice:
         """Try larger sizes as long as the error falls, and return the best polynomial."""
         race = Race(self.holdout, [best])
-        race.run_to(SECOND_LOOK)
+        race.run_to(self.looks.second)
         while (
             best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest
         ):
@@ -172,12 +232,15 @@ class Trial(Generic[D, M_co]):
         farthest = self.search.settings.farthest(self.start.data.n)
         return min(half_of(n if farthest is None else min(farthest, n)), WIDEST)
 
-    def agop_in_initial_axes(self, k: int) -> Array:
-        """Average the outer products (D, D) of the gradients of the best choice at a fold's anchors."""
-        fold, choice = self.holdout.fold(k), self.race.best
-        own = np.arange(len(fold.anchors))
+    def slopes_of(self, choice: Choice, k: int) -> Array:
+        """Average the outer products (D, D) of the gradients of a choice at a fold's anchors, as given."""
+        fold = self.holdout.fold(k)
+        if isinstance(choice.final, GlobalKriging):
+            sample = fold.everything
+            fits = sample.solved(choice.final).without_own(spread_points(sample.n, len(fold.anchors)))
+            return global_agop(self._axes_of_fold(k), fits.gradient, fold.anchors.sample_weight)
         field = fold.field_for([choice])
-        shapes = field.shapes_at(fold.anchors.rows, choice.step, own)
+        shapes = field.shapes_at(fold.anchors.rows, choice.step, np.arange(len(fold.anchors)))
         _, gradients, _ = final_fits(fold.anchors, field, choice, shapes)
         return global_agop(self._axes_of_fold(k), gradients, fold.anchors.sample_weight)
 
@@ -206,5 +269,8 @@ class Trial(Generic[D, M_co]):
             farther = data.seeing(settings.farthest(data.n))
             return backend.hold_out(farther, self.search.folds[k])[1]
 
+        def gather() -> LocalData:
+            return backend.gather(rest, np.arange(rest.n))
+
         start = GradientField(anchors, rest.n, rest.largest_size, decisions.update)
-        return LearnedFold(start, held_out, site, learn, see_farther)
+        return LearnedFold(start, held_out, site, learn, see_farther, gather)

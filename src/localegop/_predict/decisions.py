@@ -11,8 +11,11 @@ from localegop._data.units import Units
 from localegop._engine.choice import Choice
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
+from localegop._predict.gaps import GapLaw
+from localegop._predict.rivals import Rivals
 
 Array = NDArray[np.float64]
+FORGOTTEN = 1e-30  # robustness weight of outlying labels: nothing, but a number that can be divided by
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Decisions:
     reach : float
         Distance, in the units of the recursion, beyond which a query is too far from the data; see
         :mod:`localegop._predict.support`.
+    rivals : Rivals or None
+        Choices that came close; None if there was nothing to choose.
     """
 
     settings: Settings
@@ -44,6 +49,7 @@ class Decisions:
     feature_scale: Array
     isotropic_error: float = np.nan
     reach: float = np.inf
+    rivals: Rivals | None = None
 
     def in_axes(self, axes: Array) -> Decisions:
         """Decisions for other axes (D, r)."""
@@ -60,24 +66,44 @@ class Decisions:
         # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.
         return np.clip(self.units.features(X), -1e75, 1e75)
 
-    def squared_slopes(self, gradients: Array, sample_weight: Array) -> Array:
-        """Mean square (D,) of gradients (m, K, r) of the recursion, per standard deviation of a feature.
+    def overall_agop(self, gradients: Array, sample_weight: Array) -> Array:
+        """Average outer product (D, D) of gradients (m, K, r), per standard deviation of the features.
 
         Features with a curve are taken after it: slopes before it would be those of its steepest parts.
         """
-        there = np.einsum("ab,nkb->nka", self.units.transform, gradients)
+        there = np.einsum("ab,nkb->nka", self.units.transform * self.feature_scale[:, None], gradients)
         weight = sample_weight / sample_weight.sum()
-        slopes: Array = np.einsum("n,nka->a", weight, there**2) * self.feature_scale**2
-        return slopes
+        agop: Array = np.einsum("n,nka,nkb->ab", weight, there, there, optimize=False)
+        return agop
 
 
 @dataclass(frozen=True)
 class LooDiagnostics:
     """What the final fits at the training points, each without its own point, leave behind.
 
-    In units of the recursion: residuals (n, K), noise variances (n, K) and gradients (n, K, D).
+    In units of the recursion: residuals (n, K), noise variances (n, K) and gradients (n, K, D). The others
+    are from fits without whole blocks; see :mod:`localegop._predict.gaps`.
+
+    ``gap_share`` (n, K) is the part of the expected squared error that the law of gaps says, zero where no
+    block was left out, ``gap_excess`` (n, K) the squared residual over the expected one, times that part.
     """
 
     residuals: Array
     noise: Array
     gradients: Array
+    gap_share: Array
+    gap_excess: Array
+    gap_coefficients: Array
+    gap_largest: Array
+
+    @property
+    def gap_law(self) -> GapLaw:
+        """How errors grow where the rows are far."""
+        return GapLaw(self.gap_coefficients, self.gap_largest)
+
+
+def weights_before(sample_weight: Array, robustness: Array | None) -> Array:
+    """Weights (m,) without their robustness weights (m,); those of outlying labels stay next to nothing."""
+    if robustness is None:
+        return sample_weight
+    return sample_weight / np.where(robustness > FORGOTTEN, robustness, 1.0)

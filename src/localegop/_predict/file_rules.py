@@ -24,7 +24,12 @@ from localegop._data.schema import (
     check_names,
     side,
 )
+from localegop._data.table_columns import check_columns
+from localegop._engine.global_kriging import MOST_ROWS as MOST_GLOBAL_ROWS
 from localegop._engine.settings import Settings
+from localegop._predict.decisions import FORGOTTEN
+from localegop._predict.gaps import MOST_SURPRISING
+from localegop._predict.rivals import ORIGINS, PAIRS
 
 Array = NDArray[np.float64]
 
@@ -33,6 +38,7 @@ FAR = 1e75  # coordinates, labels and slopes in the units of the recursion; quer
 SMALL, LARGE = 1e-100, 1e100  # of what distances and ridges are multiplied with
 MOST_STEPS, MOST_SUBSAMPLES, MOST_LOCAL_FITS = 10_000, 100_000, 10_000_000
 MOST_ROWS = 2**48
+LOGARITHM = 1e6  # coefficients of the law of gaps, and logarithms that it was tested with
 
 COUNT = Number(1, MOST_ROWS, whole=True)
 POSITIVE, SHARE = Number(SMALL, LARGE), Optional(Number(0.0))
@@ -47,6 +53,7 @@ FILE = Fields(
         "output_names": Sequence(Text()),
         "feature_names": Optional(Sequence(Text())),
         "models": Sequence(Some()),
+        "columns": Optional(Some()),
     }
 )
 FINAL_RULES: dict[str, dict[str, Rule]] = {
@@ -63,6 +70,12 @@ FINAL_RULES: dict[str, dict[str, Rule]] = {
         "trend": Flag(),
         "rough": Flag(),
     },
+    "global": {
+        "kind": Text(),
+        "length": Number(1e-6, 1e6),
+        "ridge": Number(1e-15, LARGE),
+        "rough": Flag(),
+    },
 }
 CHOICE = Fields(
     {
@@ -72,8 +85,16 @@ CHOICE = Fields(
         "final": Some(),
     }
 )
+MOST_RIVALS = 100
+RIVALS = Fields(
+    {
+        "every": Sequence(Fields({"origin": Text(ORIGINS), "choice": CHOICE})),
+        "picks": Sequence(Number(0, MOST_RIVALS, whole=True)),
+    }
+)
 MODEL: dict[str, Rule] = {
     "choice": CHOICE,
+    "rivals": Optional(RIVALS),
     "isotropic_error": SHARE,
     "reach": Optional(Number(1.0 / LARGEST)),
     "initial_metric": Optional(Text(("identity", "variance", "power"))),
@@ -89,7 +110,9 @@ def check_file(header: Mapping[str, Any], arrays: Collection[str]) -> None:
 
     ``arrays`` are the names of its arrays, each of which must belong to one of its models.
     """
-    FILE.check("header", header)
+    FILE.check("header", {"columns": None, **header})  # files of earlier versions say nothing of columns
+    if header.get("columns") is not None:
+        check_columns(header["columns"], header["feature_names"])
     names, outputs = header["feature_names"], len(header["output_names"])
     fit = names is None or len(names) == header["n_features"]
     require(fit, "header.feature_names has another number than header.n_features")
@@ -130,10 +153,14 @@ def check_model(
         "position": Entries((n_given,), -1, n - 1, whole=True),
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
+    rules |= robustness_rules(n, settings)
+    if "features" in own:
+        rules["features"] = Entries((n, rules["center"].shape[0]))
     if field:
         rules |= field_rules(own, n, outputs, r, found)
+        check_anchors(header["choice"], n, side(own, "loo_noise", 0))
     elif "scores" in own:
-        rules |= score_rules(side(own, "scores", 0), outputs)
+        rules |= score_rules(side(own, "scores", 0), _count_blocks(own), outputs)
     check_arrays(own, rules)
     check_products(own)
 
@@ -157,6 +184,9 @@ def check_decisions(
         "label_scale": Entries((outputs,), 1.0 / LARGEST),
         "feature_scale": Entries((features,), 0.0),
     }
+    if header["rivals"] is not None:
+        _check_rivals(header["rivals"], header["choice"], features, settings)
+        rules["initial_transform"] = Entries((features, features), -LARGE, LARGE)
     if "curve_spread" in arrays:
         rules |= {
             "curve_middle": Entries((features,)),
@@ -180,6 +210,21 @@ def check_decisions(
     return rules
 
 
+def _check_rivals(
+    rivals: Mapping[str, Any], choice: Mapping[str, Any], dimension: int, settings: Settings
+) -> None:
+    """Check the choices that a header says came close."""
+    every, picks = [one["choice"] for one in rivals["every"]], rivals["picks"]
+    count = f"model.rivals.picks are {len(picks)}, but must be {2 * PAIRS}"
+    require(len(picks) == 2 * PAIRS, count)
+    require(max(picks) < len(every) <= MOST_RIVALS, "model.rivals.picks has a number that no rival has")
+    same = all(every[0][name] == choice[name] for name in ("step", "size", "final"))
+    require(same, "model.rivals.every does not begin with model.choice")
+    for one in every:
+        _check_final(one, dimension, settings)
+        _check_work(one["step"], settings)
+
+
 def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) -> None:
     """Check the final fit that a header names."""
     final = choice["final"]
@@ -189,6 +234,10 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     if kind == "kriging":
         require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
         return
+    if kind == "global":
+        known = choice["size"] is None and choice["step"] == 0
+        require(known, "model.choice has a size or steps, which a global process has not")
+        return
     directions = final["n_quadratic_directions"]
     fit = (directions > 0) == (final["degree"] == 2) and directions <= dimension
     require(
@@ -196,6 +245,13 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
         f"model.choice.final has n_quadratic_directions={directions} with degree={final['degree']} in "
         f"{dimension} dimensions",
     )
+
+
+def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:
+    """Raise a ValueError unless a global process has all rows for anchors, and not too many of them."""
+    fit = choice["final"]["kind"] != "global" or (anchors == n and n <= MOST_GLOBAL_ROWS)
+    most = f"{MOST_GLOBAL_ROWS:,}"
+    require(fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most}")
 
 
 def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:
@@ -238,6 +294,11 @@ def row_rules(m: int, outputs: int, dimension: int) -> dict[str, Entries]:
     }
 
 
+def robustness_rules(n: int, settings: Settings) -> dict[str, Entries]:
+    """Rules of the robustness weights of n rows, which there are if the loss is robust."""
+    return {"robustness": Entries((n,), FORGOTTEN, 1.0)} if settings.robust else {}
+
+
 def field_rules(
     arrays: Mapping[str, Array], n: int, outputs: int, dimension: int, steps: int
 ) -> dict[str, Entries]:
@@ -251,15 +312,27 @@ def field_rules(
         "loo_residuals": Entries(values, -FAR, FAR),
         "loo_noise": Entries(values, 0.0),
         "loo_gradients": Entries(slopes, -FAR, FAR),
-        **score_rules(a, outputs),
+        "loo_gap_share": Entries(values, 0.0, 1.0),
+        "loo_gap_excess": Entries(values, 0.0, MOST_SURPRISING),
+        "loo_gap_coefficients": Entries((3, outputs), -LOGARITHM, LOGARITHM),
+        "loo_gap_largest": Entries((2,), -LOGARITHM, LOGARITHM),
+        **score_rules(a, _count_blocks(arrays), outputs),
     }
 
 
-def score_rules(m: int, outputs: int) -> dict[str, Entries]:
-    """Rules of the m scores that intervals are calibrated with."""
+def _count_blocks(arrays: Mapping[str, Array]) -> int:
+    """Count the blocks that have scores; there may be none."""
+    shape = arrays["gap_scores"].shape if "gap_scores" in arrays else ()
+    return shape[0] if shape else 0
+
+
+def score_rules(m: int, blocks: int, outputs: int) -> dict[str, Entries]:
+    """Rules of the m scores, and those of blocks, that intervals are calibrated with."""
     return {
         "scores": Entries((m, outputs), 0.0, rising=True),
         "weight_below": Entries((m, outputs), 1.0 / LARGEST, rising=True),
+        "gap_scores": Entries((blocks, outputs), 0.0, rising=True),
+        "gap_weight_below": Entries((blocks, outputs), 0.0, rising=True),
     }
 
 

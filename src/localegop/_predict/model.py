@@ -12,25 +12,28 @@ from numpy.typing import NDArray
 from localegop._engine.blend import CANDIDATES
 from localegop._engine.centers import Centers
 from localegop._engine.chunks import chunks
-from localegop._engine.final_fits import FitsAtCenters
+from localegop._engine.final_fits import FinalFit, FitsAtCenters
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.placement import Place, follow_field, search_steps
 from localegop._engine.query_sampling import QuerySampler, query_seeds
 from localegop._engine.recursion import Recursion, Stage
 from localegop._predict.blending import Blending, fade
-from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.decisions import FORGOTTEN, Decisions, LooDiagnostics, weights_before
+from localegop._predict.gaps import global_spread, squared_spread
 from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
     Calibration,
     expect_deviation,
+    expect_gap,
     gradients_around,
     surroundings,
 )
 from localegop._progress import SILENT, Progress
-from localegop.results import LocalFits, Neighbors, Status, join_fits
+from localegop.results import LocalFits, Neighbors, Status, intrinsic_dimensions, join_fits
 
 Array = NDArray[np.float64]
 
@@ -46,17 +49,19 @@ class Requested:
     everything: bool = False
     trace: bool = False
     blended: bool = False
+    errors: bool = False  # of explanations, which are then averaged
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Noise (q, K) and leave-one-out error (q,) around q queries, in the user's units.
+    """Noise (q, K), what gaps add (q, K), leave-one-out error (q,) around queries, in the user's units.
 
     ``agop`` (q, r, r) and ``squared_slope`` (q, K), the mean square of the gradients, are in units of the
     recursion.
     """
 
     noise: Array
+    gap_error: Array
     loo_error: Array
     agop: Array
     squared_slope: Array
@@ -81,6 +86,10 @@ class Model:
         None where it has to be made when intervals are asked for.
     blending : Blending or None
         None where every query has a fit of its own.
+    robustness : ndarray of shape (n,) or None
+        Robustness weights of the distinct rows, which the weights of ``data`` contain; None for one each.
+    features : ndarray of shape (n, D) or None
+        The distinct rows as given, to repeat the fit with; None if that cannot be done.
     """
 
     decisions: Decisions
@@ -91,6 +100,8 @@ class Model:
     loo: LooDiagnostics | None = None
     calibration: Calibration | None = None
     blending: Blending | None = None
+    robustness: Array | None = None
+    features: Array | None = None
 
     @property
     def loo_residuals(self) -> Array | None:
@@ -99,6 +110,14 @@ class Model:
             return None
         residuals = self.distinct_residuals * self.decisions.units.label_scale
         return np.where(self.position[:, None] < 0, np.nan, residuals[self.position])
+
+    @property
+    def robustness_weights(self) -> Array:
+        """Robustness weights (n,) of every row as given: 0 for outlying labels; NaN at weight 0."""
+        if self.robustness is None:
+            return np.where(self.position < 0, np.nan, 1.0)
+        weights = np.where(self.robustness > FORGOTTEN, self.robustness, 0.0)
+        return np.where(self.position < 0, np.nan, weights[self.position])
 
     @cached_property
     def distinct_residuals(self) -> Array:
@@ -121,11 +140,25 @@ class Model:
         return residuals
 
     @property
-    def squared_slopes(self) -> Array:
-        """Mean square (D,) of the gradients at the training points, per standard deviation of a feature."""
+    def overall_agop(self) -> Array:
+        """AGOP (D, D) over the training points, per standard deviation of the features."""
         assert self.loo is not None
         assert self.field is not None
-        return self.decisions.squared_slopes(self.loo.gradients, self.field.anchors.sample_weight)
+        return self.decisions.overall_agop(self.loo.gradients, self.field.anchors.sample_weight)
+
+    def slopes_at(self, X: Array, size: float) -> tuple[Array, Array]:
+        """Gradients (q, K, r) at queries X, and AGOPs (q, r, r) of so many anchors around them.
+
+        Both are in units of the recursion.
+        """
+        assert self.loo is not None
+        assert self.field is not None
+        place = self._place(self._centers(*self._look_at(X)))
+        fit = self._final_fit(place, variances=False, gradients=True)
+        agop = np.empty_like(place.shape)
+        near = surroundings(self.field, place.centers.rows, place.shape, size=size)
+        near.outer_products(self.loo.gradients, agop, self.data.threads)
+        return fit.gradient, agop
 
     def with_threads(self, threads: int) -> Model:
         """Return the same model, worked on by so many threads."""
@@ -182,10 +215,15 @@ class Model:
             loo_error=nothing,
             noise=nothing,
             variance_factor=nothing,
+            gap_error=nothing,
             drift=nothing,
             remoteness=remoteness,
             status=np.full(count, int(Status.OK), dtype=np.int64),
             feature_scale=nothing,
+            intrinsic_dimension=nothing,
+            gradient_std=nothing,
+            importance_std=nothing,
+            intrinsic_dimension_std=nothing,
             feature_names=(),
             output_names=(),
         )
@@ -204,16 +242,17 @@ class Model:
         found: dict[str, Any] = {
             name: nothing
             for name in (
-                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor", "drift"),
-                "feature_scale",
+                *("gradient", "metric", "agop", "loo_error", "noise", "variance_factor", "gap_error"),
+                *("drift", "feature_scale", "intrinsic_dimension"),
+                *("gradient_std", "importance_std", "intrinsic_dimension_std"),
             )
         }
         status = np.full(count, int(Status.OK), dtype=np.int64)
         if requested.uncertainty or full:
             around = self._surroundings(place, fit, agops=full, slopes=bool(beyond.any()))
-            leverage = choice.final.leverage(self.data, place.centers, place.shape, fit)
+            leverage = self._final.leverage(self.data, place.centers, place.shape, fit)
             found |= {"noise": around.noise, "loo_error": around.loo_error}
-            found["variance_factor"] = fit.variance_factor
+            found |= {"variance_factor": fit.variance_factor, "gap_error": around.gap_error}
             found["drift"] = support.drift(around.squared_slope) * units.label_scale
             if around.agop.shape[1] > 0:
                 agop = units.metrics(around.agop, X) * units.label_unit
@@ -223,6 +262,7 @@ class Model:
                 found["feature_scale"] = units.scale_at(decisions.feature_scale, X)
                 found["gradient"] = units.gradients(fit.gradient, X)
                 found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape, X)
+                found |= _without_errors(found["gradient"], agop, found["feature_scale"])
             status[leverage > 1.0] = Status.EXTRAPOLATED
         status[beyond] = Status.EXTRAPOLATED
         status[self.data.isolated(rows)] = Status.FEW_NEIGHBORS
@@ -248,7 +288,7 @@ class Model:
         return rows, find_support(self.data, rows, self.decisions.reach)
 
     def _centers(self, rows: Array, support: Support) -> Centers:
-        """Where to fit for queries; the query strategy is Algorithm 1 wherever they are."""
+        """Where to fit for queries; the query strategy fits at them wherever they are."""
         centers = self.data.centers(rows)
         return centers if self.field is None else replace(centers, rows=support.rows)
 
@@ -263,14 +303,18 @@ class Model:
         """Return the recursion of the query strategy."""
         decisions = self.decisions
         seeds = query_seeds(centers.rows, decisions.settings.seed)
-        sampler = QuerySampler(
-            self.data, centers, seeds, decisions.settings.n_subsamples, decisions.choice.ridge
-        )
+        settings, ridge = decisions.settings, decisions.choice.ridge
+        sampler = QuerySampler(self.data, centers, seeds, settings.n_subsamples, ridge, settings.weighting)
         stage = Stage.first(len(centers), self.data.dimension)
         return Recursion(sampler, decisions.update, self.data, stage)
 
+    @property
+    def _final(self) -> FinalFit:
+        """The final fit, ready for queries."""
+        return self.decisions.choice.fit_with(None if self.field is None else self.field.anchors)
+
     def _final_fit(self, place: Place, *, variances: bool, gradients: bool = False) -> FitsAtCenters:
-        return self.decisions.choice.final.fit(
+        return self._final.fit(
             self.data, place.centers, place.shape, place.widths, variances=variances, gradients=gradients
         )
 
@@ -284,10 +328,15 @@ class Model:
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
             slope = np.trace(place.agop, axis1=1, axis2=2)[:, None] * np.ones(self.data.outputs)
             error = place.loo_error * units.label_unit
-            return Surroundings(noise, error, place.agop, np.maximum(slope, 0.0))
+            return Surroundings(noise, np.zeros_like(noise), error, place.agop, np.maximum(slope, 0.0))
         assert self.field is not None
         near = surroundings(self.field, place.centers.rows, place.shape)
         noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
+        if isinstance(self.decisions.choice.final, GlobalKriging):
+            spread = global_spread(self.data, place.centers, place.shape)
+        else:
+            spread = squared_spread(self.data, place.centers, place.shape, place.widths)
+        gap = expect_gap(self.loo, near, spread, fit.variance_factor, threads) * units.label_scale
         squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
         error = near.means(squares, threads)[:, 0]
         agop, slope = np.zeros((len(place.centers), 0, 0)), np.zeros_like(noise)
@@ -298,7 +347,7 @@ class Model:
             near.outer_products(self.loo.gradients, agop, threads)
         if slopes:
             slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
-        return Surroundings(noise, error, agop, slope)
+        return Surroundings(noise, gap, error, agop, slope)
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
@@ -312,7 +361,7 @@ class Model:
         return Neighbors(order.astype(np.int64), weight[order])
 
     def multipliers(self, coverage: Array) -> Array:
-        """Factors (k, K) of the expected deviation that intervals of these coverages need."""
+        """Factors (2, k, K) of the expected deviation that intervals of these coverages need."""
         calibration = self.query_calibration if self.calibration is None else self.calibration
         return calibration.multipliers(coverage)
 
@@ -330,16 +379,16 @@ class Model:
             residuals.append(data.labels[held_out[rows]] - fit.value)
             noise = rest._surroundings(place, fit).noise / self.decisions.units.label_scale
             expected.append(expect_deviation(noise, fit.variance_factor))
-        return Calibration.from_residuals(
-            np.concatenate(residuals), np.concatenate(expected), data.sample_weight[held_out]
-        )
+        weight = weights_before(data.sample_weight, self.robustness)[held_out]
+        return Calibration.without_blocks(np.concatenate(residuals), np.concatenate(expected), weight)
 
 
-def interval_widths(
-    decisions: Decisions, noise: Array, variance_factor: Array, drift: Array, multipliers: Array
-) -> Array:
-    """Half widths (q, K, k) of intervals, from noise and drift (q, K) in the user's units."""
-    scale = decisions.units.label_scale
-    expected = expect_deviation(noise / scale, variance_factor) * scale
-    beyond = np.where(drift > 0.0, np.hypot(expected, drift), expected)
-    return beyond[:, :, None] * multipliers.T
+def _without_errors(gradient: Array, agop: Array, scale: Array) -> dict[str, Array]:
+    """Intrinsic dimensions, and standard errors as long as they are not known."""
+    dimension = intrinsic_dimensions(agop, scale)
+    return {
+        "intrinsic_dimension": dimension,
+        "gradient_std": np.full_like(gradient, np.nan),
+        "importance_std": np.full_like(scale, np.nan),
+        "intrinsic_dimension_std": np.full_like(dimension, np.nan),
+    }

@@ -21,15 +21,17 @@ from localegop._data.units import Units
 from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
-from localegop._predict.file_rules import check_file, check_model
+from localegop._predict.file_rules import FAR, check_file, check_model
 from localegop._predict.model import Model
 from localegop._predict.parameters import decode_parameters
+from localegop._predict.rivals import Rival, Rivals
 from localegop._predict.uncertainty import Calibration
 from localegop.kernels import as_kernel
 
@@ -37,7 +39,8 @@ Array = NDArray[np.float64]
 
 UNITS = tuple(entry.name for entry in fields(Units) if entry.name != "curves")
 CURVES = tuple(entry.name for entry in fields(Curves))
-FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging)}
+SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
+FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging, GlobalKriging)}
 
 
 def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -46,6 +49,10 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
     data, field = model.data, model.field
     arrays |= {"rows": data.rows, "labels": data.labels, "sample_weight": data.sample_weight}
     arrays |= {"position": model.position, "part": model.part}
+    if model.robustness is not None:
+        arrays["robustness"] = model.robustness
+    if model.features is not None:
+        arrays["features"] = model.features
     if field is not None and model.loo is not None:
         arrays |= pack_field(field, model.loo)
     calibration = model.calibration or vars(model).get("query_calibration")
@@ -78,19 +85,31 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
     arrays["feature_scale"] = decisions.feature_scale
     if not isinstance(metric, str):
         arrays["initial_metric"] = np.asarray(metric, dtype=float)
+    if decisions.rivals is not None:
+        arrays["initial_transform"] = decisions.rivals.transform
     header = {
-        "choice": {
-            "step": choice.step,
-            "size": choice.size,
-            "error": _or_none(choice.error),
-            "final": {"kind": choice.final.kind, **asdict(choice.final)},
-        },
+        "choice": _pack_choice(choice),
+        "rivals": None if decisions.rivals is None else _pack_rivals(decisions.rivals),
         "isotropic_error": _or_none(decisions.isotropic_error),
         "reach": decisions.reach if np.isfinite(decisions.reach) else None,
         "initial_metric": metric if isinstance(metric, str) else None,
         "covariance_cap": decisions.update.covariance_cap,
     }
     return header, arrays
+
+
+def _pack_choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "step": choice.step,
+        "size": choice.size,
+        "error": _or_none(choice.error),
+        "final": {"kind": choice.final.kind, **asdict(choice.final)},
+    }
+
+
+def _pack_rivals(rivals: Rivals) -> dict[str, Any]:
+    every = [{"origin": rival.origin, "choice": _pack_choice(rival.choice)} for rival in rivals.every]
+    return {"every": every, "picks": list(rivals.picks)}
 
 
 def check_saved(
@@ -137,7 +156,11 @@ def unpack_model(
         threads=settings.threads,
         cutoff=float(header["cutoff"]),
     )
-    model = Model(decisions, data, own["position"].astype(np.intp), own["part"])
+    position, robustness = own["position"].astype(np.intp), own.get("robustness")
+    model = Model(
+        decisions, data, position, own["part"], robustness=robustness, features=own.get("features")
+    )
+    check_features(model.features, decisions, data.rows)
     if header["steps"] is not None:
         near = data.seeing(settings.nearest)  # with which gradients were learned
         anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
@@ -145,12 +168,24 @@ def unpack_model(
         field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
         model = replace(model, field=field, loo=loo)
     if "scores" in own:
-        model = replace(model, calibration=Calibration(own["scores"], own["weight_below"]))
+        model = replace(model, calibration=unpack_calibration(own))
     if header["blend_near"] is not None:
         able = model.field is not None and can_blend(data, decisions.choice)
         require(able, "model.blend_near is given for a model that cannot blend")
-        model = replace(model, blending=Blending(header["blend_near"]))
+        model = replace(model, blending=Blending(float(header["blend_near"])))
     return model
+
+
+def check_features(features: Array | None, decisions: Decisions, rows: Array) -> None:
+    """Raise a ValueError unless features as given are those that the rows (n, r) were made of."""
+    if features is None or decisions.rivals is None:
+        return
+    there = decisions.units.features(features)
+    tolerance = SAME_ROWS * (1.0 + np.abs(rows).max(axis=0))
+    alike = bool((np.abs(there - rows) <= tolerance).all())
+    require(alike, "array 'features' does not fit to array 'rows'")
+    initial = replace(decisions.units, transform=decisions.rivals.transform).features(features)
+    require(bool((np.abs(initial) <= FAR).all()), "array 'features' is too large in its initial units")
 
 
 def unpack_field(
@@ -166,6 +201,11 @@ def unpack_field(
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
     return GradientField(anchors, n, largest_size, update, gradients, errors), loo
+
+
+def unpack_calibration(arrays: Mapping[str, Array]) -> Calibration:
+    """Build what intervals are calibrated with."""
+    return Calibration(*(arrays[entry.name] for entry in fields(Calibration)))
 
 
 def unpack_decisions(
@@ -185,8 +225,16 @@ def unpack_decisions(
         arrays["initial_metric"] if named is None else named,
         arrays["feature_scale"],
         _or_nan(header["isotropic_error"]),
-        np.inf if header["reach"] is None else header["reach"],
+        np.inf if header["reach"] is None else float(header["reach"]),  # may be a very large whole number
+        _unpack_rivals(header["rivals"], arrays),
     )
+
+
+def _unpack_rivals(header: Mapping[str, Any] | None, arrays: Mapping[str, Array]) -> Rivals | None:
+    if header is None:
+        return None
+    every = tuple(Rival(_unpack_choice(one["choice"]), one["origin"]) for one in header["every"])
+    return Rivals(arrays["initial_transform"], every, tuple(header["picks"]))
 
 
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:

@@ -1,8 +1,9 @@
 """Where the data end: which queries lie beyond them, how far, and what is said there.
 
 A query is beyond the data if its third nearest training row is farther, in the units of the recursion, than
-``reach``: twice as far as is usual among training rows. There the fit is made nearer to the data, and its
-value is carried on to the query along the slope found there.
+``reach``: twice as far as is usual among training rows. Where the rows surround it, as in a gap, it is
+fitted where it is. Elsewhere the fit is made nearer to the data, and its value is carried on to the query
+along the slope found there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.local_data import LocalData
+from localegop._engine.recursion import isotropic_shapes
+from localegop._predict.blending import fade
 
 Array = NDArray[np.float64]
 
@@ -22,6 +25,11 @@ LOOKED_AT = 100  # nearest rows, of which some may be at the same place
 USUAL = 0.995  # share of training rows whose neighbors are as near as is usual
 OUTLYING = 10.0  # medians of the spacing at which one of few rows is an outlier
 FACTOR = 2.0  # how much farther than that a query may be
+# Squared distance of a query to the mean of its neighborhood, in units of the variance there, up to which
+# the rows surround it, and from which on they do not.
+SURROUNDED, OUTSIDE = 6.0, 12.0
+NEIGHBORHOOD_SIZE = 60.0  # effective, of that neighborhood
+SMALL_RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,27 @@ def reach_from(distances: Array) -> float:
     return FACTOR * usual if usual > 0.0 else np.inf
 
 
+def one_sidedness(data: LocalData, centers: Centers) -> Array:
+    """Squared distances (q,) of centers to the means of round neighborhoods, over the variance there.
+
+    They follow from the variance factor of a linear fit, which is 1 plus this over the effective size.
+    """
+    widths = Widths.of_sizes((min(NEIGHBORHOOD_SIZE, data.largest_size),), len(centers))
+    shapes = isotropic_shapes(len(centers), data.dimension)
+    linear = data.localize(centers, shapes, widths, degree=1, ridges=(SMALL_RIDGE,), variances=True)
+    squared: Array = linear.variance_factor[:, 0, 0, 0] * linear.effective_size[:, 0] - 1.0
+    return squared
+
+
+def is_surrounded(data: LocalData, centers: Centers, distances: Array, reach: float) -> NDArray[np.bool_]:
+    """Tell which centers (q,), at such distances to their third nearest rows, are fitted where they are."""
+    inside = distances <= reach
+    far = np.flatnonzero(~inside)
+    if len(far):
+        inside[far] = one_sidedness(data, centers.pick(far)) <= SURROUNDED
+    return inside
+
+
 def find_support(data: LocalData, rows: Array, reach: float) -> Support:
     """See which queries (q, D) lie beyond the data, and where to fit for them."""
     count = neighbors_for(data)
@@ -111,7 +140,8 @@ def find_support(data: LocalData, rows: Array, reach: float) -> Support:
     beyond = np.flatnonzero(remoteness > 1.0)
     if not len(beyond):
         return Support(remoteness, rows, np.zeros_like(rows))
+    share = fade(one_sidedness(data, data.centers(rows[beyond])), SURROUNDED, OUTSIDE)[:, None]
     # From distance d to reach^2 / d: nothing jumps at the reach, and far out the fit is at the edge.
-    seen, edge = rows.copy(), data.rows[nearest[beyond]].mean(axis=1)
-    seen[beyond] = edge + (rows[beyond] - edge) / remoteness[beyond, None] ** 2
-    return Support(remoteness, seen, rows - seen)
+    way, edge = np.zeros_like(rows), data.rows[nearest[beyond]].mean(axis=1)
+    way[beyond] = share * (1.0 - remoteness[beyond, None] ** -2) * (rows[beyond] - edge)
+    return Support(remoteness, rows - way, way)

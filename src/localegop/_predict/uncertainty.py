@@ -1,14 +1,15 @@
-"""Uncertainty: the local noise, and intervals calibrated by residuals of points left out.
+"""Uncertainty: the local noise, what gaps add to it, and intervals calibrated by points left out.
 
 The residual of a left-out point has variance noise^2 (1 + v), with v the variance factor of the fit without
 it, so its square over 1 + v tells of the noise alone. Residuals divided by what was expected of them are
 scores; the share of scores below a multiplier is the coverage that the multiplier gives (conformal
-prediction by leaving one out).
+prediction by leaving one out). Where the rows are far, more is expected (:mod:`localegop._predict.gaps`),
+and the multipliers are those of scores of points that were left out with a block around them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +18,14 @@ from localegop._core import Neighborhoods
 from localegop._data.units import ROUNDING
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.gradient_field import FEWEST_GRADIENTS, GradientField
+from localegop._predict.decisions import LooDiagnostics
 
 Array = NDArray[np.float64]
 
 # Effective number of residuals that the noise of a place is averaged over: enough to know it to 15 %, few
 # enough to follow noise that changes along the data.
 SURROUNDINGS_SIZE = 100.0
+PRIOR_BLOCKS = 5.0  # as many count as if errors around a query grew just as the law of gaps says
 QUERY_HELD_OUT = 300  # points that the query strategy calibrates with
 
 
@@ -33,36 +36,68 @@ class Calibration:
     Parameters
     ----------
     scores : ndarray of shape (m, K)
-        Sizes of residuals over their expected standard deviation, rising.
+        Sizes of residuals of points left out alone over their expected standard deviation, rising.
     weight_below : ndarray of shape (m, K)
         Sum of the weights up to each of them.
+    gap_scores, gap_weight_below : ndarrays of shape (b, K)
+        The same of points left out with blocks around them, which weigh as much of their expected squared
+        error as is due to the gap.
     """
 
     scores: Array
     weight_below: Array
+    gap_scores: Array
+    gap_weight_below: Array
 
     @classmethod
-    def from_residuals(cls, residuals: Array, expected: Array, sample_weight: Array) -> Calibration:
-        """Sort the scores of residuals (m, K) of weights (m,)."""
-        return cls.from_scores(score_residuals(residuals, expected), sample_weight)
+    def from_scores(
+        cls, scores: Array, sample_weight: Array, gap_scores: Array, gap_weight: Array
+    ) -> Calibration:
+        """Sort scores (m, K) of weights (m,), and scores (b, K) of weights (b, K)."""
+        weight = np.broadcast_to(sample_weight[:, None], scores.shape)
+        return cls(*_sort_scores(scores, weight), *_sort_scores(gap_scores, gap_weight))
 
     @classmethod
-    def from_scores(cls, scores: Array, sample_weight: Array) -> Calibration:
-        """Sort scores (m, K) of weights (m,)."""
-        order = np.argsort(scores, axis=0, kind="stable")
-        return cls(np.take_along_axis(scores, order, axis=0), np.cumsum(sample_weight[order], axis=0))
+    def without_blocks(cls, residuals: Array, expected: Array, sample_weight: Array) -> Calibration:
+        """Sort the scores of residuals (m, K) of weights (m,), where no blocks were left out."""
+        none = np.zeros((0, residuals.shape[1]))
+        return cls.from_scores(score_residuals(residuals, expected), sample_weight, none, none)
+
+    def widen(self, factor: float) -> Calibration:
+        """Return the calibration of intervals that are so many times as wide."""
+        return replace(self, scores=factor * self.scores, gap_scores=factor * self.gap_scores)
 
     def multipliers(self, coverage: Array) -> Array:
-        """Factors (k, K) of the expected deviation that reach each coverage; infinite with too few data.
+        """Factors (2, k, K) of the expected deviation that reach each coverage: near the rows, and in gaps.
 
-        A new point counts like one row more: the quantile is that of m + 1 scores.
+        A new point counts like one row more: the quantile is that of m + 1 scores. Factors are infinite
+        with too few rows; with too few blocks those in gaps are the larger of those near the rows and the
+        score of the worst block.
         """
-        factors = np.full((len(coverage), self.scores.shape[1]), np.inf)
-        for k, (scores, below) in enumerate(zip(self.scores.T, self.weight_below.T, strict=True)):
-            at = np.searchsorted(below, needed_weight(coverage, float(below[-1])))
-            enough = at < len(scores)
-            factors[enough, k] = scores[at[enough]]
+        near = _quantiles(self.scores, self.weight_below, coverage)
+        gaps = _quantiles(self.gap_scores, self.gap_weight_below, coverage)
+        worst = self.gap_scores.max(axis=0, initial=0.0)
+        gaps = np.where(np.isinf(gaps), np.maximum(near, worst), gaps)
+        return np.stack([near, np.where(np.isinf(near), np.inf, gaps)])
+
+
+def _sort_scores(scores: Array, weight: Array) -> tuple[Array, Array]:
+    """Scores (m, K), rising, and the sums of weights (m, K) up to each of them."""
+    order = np.argsort(scores, axis=0, kind="stable")
+    below = np.cumsum(np.take_along_axis(weight, order, axis=0), axis=0)
+    return np.take_along_axis(scores, order, axis=0), below
+
+
+def _quantiles(scores: Array, weight_below: Array, coverage: Array) -> Array:
+    """Scores (k, K) that reach each coverage; infinite if there are too few."""
+    factors = np.full((len(coverage), scores.shape[1]), np.inf)
+    if not len(scores):
         return factors
+    for k, (rising, below) in enumerate(zip(scores.T, weight_below.T, strict=True)):
+        at = np.searchsorted(below, needed_weight(coverage, float(below[-1])))
+        enough = at < len(rising)
+        factors[enough, k] = rising[at[enough]]
+    return factors
 
 
 def score_residuals(residuals: Array, expected: Array) -> Array:
@@ -90,6 +125,35 @@ def expect_deviation(noise: Array, variance_factor: Array) -> Array:
     """
     std = noise * np.sqrt(1.0 + variance_factor)[:, None]
     return np.maximum(std, ROUNDING)
+
+
+def expect_gap(
+    loo: LooDiagnostics, near: Neighborhoods, spread: Array, factor: Array, threads: int
+) -> Array:
+    """Deviation (q, K) beyond the noise, where rows at such distances are used, in these surroundings."""
+    squares = loo.gap_law(spread, factor) * gap_ratio(loo, near, threads)
+    return np.sqrt(squares)
+
+
+def gap_ratio(loo: LooDiagnostics, near: Neighborhoods, threads: int) -> Array:
+    """Squared errors (q, K) beyond the noise in gaps of these surroundings, over those of the law."""
+    size = near.effective_size[:, None]
+    share, excess = (near.means(each, threads) * size for each in (loo.gap_share, loo.gap_excess))
+    ratio: Array = (excess + PRIOR_BLOCKS) / (share + PRIOR_BLOCKS)
+    return ratio
+
+
+def interval_widths(noise: Array, gap: Array, drift: Array, multipliers: Array) -> Array:
+    """Half widths (q, K, k) of intervals, from what is expected (q, K) of noise, gaps and drift.
+
+    Multipliers (2, k, K) go from those near the rows to those in gaps with the gap's part of the squares.
+    """
+    expected = np.hypot(noise, gap)
+    near, gaps = multipliers.transpose(0, 2, 1)[:, None]
+    with np.errstate(invalid="ignore"):  # infinite ones
+        factor = np.where(np.isinf(near), np.inf, near + (gap / expected)[:, :, None] ** 2 * (gaps - near))
+    widths: Array = np.hypot(expected, drift)[:, :, None] * factor
+    return widths
 
 
 def check_coverage(coverage: ArrayLike) -> Array:

@@ -32,6 +32,12 @@ class Final:
         means = self.races[race].means
         return race, replace(self.races[race].choices[k], error=float(means[k]))
 
+    @property
+    def errors_of_best(self) -> Array:
+        """Squared errors (m,) of the best choice at the points met so far."""
+        race, k = self._owners[int(np.argmin(self._expected()))]
+        return np.ascontiguousarray(self.races[race].errors[:, k])
+
     def decide(self) -> None:
         """Let the finalists meet more and more points, until it does not matter which of them is taken.
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
+from localegop._engine.local_data import LocalData
 from localegop._engine.sites import Site
 from localegop._engine.work import KrigingFits, PolynomialFits
 
@@ -32,6 +34,8 @@ class LearnedFold:
         Learns the field, once it is needed.
     see_farther : callable
         Gives the site of the points held out where they look at many more neighbors.
+    gather : callable
+        Gives all rows but those held out, in this process, for global processes.
     """
 
     def __init__(
@@ -41,9 +45,10 @@ class LearnedFold:
         anchors: Site,
         learn: Callable[[], GradientField],
         see_farther: Callable[[], Site],
+        gather: Callable[[], LocalData],
     ) -> None:
         self.start, self.held_out, self.anchors = start, held_out, anchors
-        self._learn, self._see_farther = learn, see_farther
+        self._learn, self._see_farther, self._gather = learn, see_farther, gather
 
     @cached_property
     def field(self) -> GradientField:
@@ -54,6 +59,11 @@ class LearnedFold:
     def seeing_farther(self) -> Site:
         """Site of the points held out, for wide neighborhoods."""
         return self._see_farther()
+
+    @cached_property
+    def everything(self) -> LocalData:
+        """All rows but those held out."""
+        return self._gather()
 
     def field_for(self, choices: Sequence[Choice]) -> GradientField:
         """Return what some choices need to know of the field."""
@@ -117,7 +127,7 @@ class Holdout:
 
     def _measure(
         self,
-        measure: Callable[[GradientField, Site, Sequence[Choice]], Array],
+        measure: Callable[[LearnedFold, Site, Sequence[Choice]], Array],
         choices: Sequence[Choice],
         start: int,
         stop: int,
@@ -125,9 +135,9 @@ class Holdout:
         """Measure something (point, choice) at held-out points, and return it with their weights."""
         found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
         for fold, points in self._parts(start, min(stop, self.count)):
-            block = np.empty((len(points), len(choices)))
+            block = np.zeros((len(points), len(choices)))
             for site, numbers in fold.sites(choices, points):
-                block[:, numbers] = measure(fold.field_for(choices), site, [choices[k] for k in numbers])
+                block[:, numbers] = measure(fold, site, [choices[k] for k in numbers])
             found.append(block)
             weight.append(fold.held_out.sample_weight[points])
         return np.concatenate(found), np.concatenate(weight)
@@ -142,18 +152,24 @@ class Holdout:
         return parts
 
 
-def errors_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
-    """Squared errors (point, choice) at the centers of a site, averaged over outputs."""
+def errors_at(fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
+    """Squared errors (point, choice) at some of the points held out, averaged over outputs."""
     errors = np.empty((len(site), len(choices)))
-    for numbers, values in _fits_by_step(field, site, choices, variances=False):
+    for k, choice in enumerate(choices):
+        if isinstance(choice.final, GlobalKriging):
+            values = fold.everything.solved(choice.final).at(site.rows).value
+            errors[:, k] = np.mean((values - site.labels) ** 2, axis=1)
+    local = [k for k, choice in enumerate(choices) if not isinstance(choice.final, GlobalKriging)]
+    for numbers, values in _fits_by_step(fold, site, choices, local, variances=False):
         errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
     return errors
 
 
-def variances_at(field: GradientField, site: Site, choices: Sequence[Choice]) -> Array:
-    """Variance factors (point, choice) at the centers of a site."""
-    factors = np.empty((len(site), len(choices)))
-    for numbers, found in _fits_by_step(field, site, choices, variances=True):
+def variances_at(fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
+    """Variance factors (point, choice) of polynomials at some of the points held out; 0 of processes."""
+    factors = np.zeros((len(site), len(choices)))
+    polynomials = [k for k, choice in enumerate(choices) if isinstance(choice.final, Polynomial)]
+    for numbers, found in _fits_by_step(fold, site, choices, polynomials, variances=True):
         factors[:, numbers] = found
     return factors
 
@@ -165,27 +181,21 @@ def weighted_means(values: Array, weight: Array) -> Array:
 
 
 def _fits_by_step(
-    field: GradientField, site: Site, choices: Sequence[Choice], *, variances: bool
+    fold: LearnedFold, site: Site, choices: Sequence[Choice], numbers: Sequence[int], *, variances: bool
 ) -> Iterator[tuple[list[int], Array]]:
-    """Numbers of the choices of each kind and step, with their values or variance factors."""
-    for kind, step, numbers, shapes in _by_step(field, site, choices):
-        find = _polynomials if kind is Polynomial else _processes
-        some = [choices[k] for k in numbers]
-        yield numbers, find(field, site, step, shapes, some, variances=variances)
-
-
-def _by_step(
-    field: GradientField, site: Site, choices: Sequence[Choice]
-) -> Iterator[tuple[type[Polynomial | Kriging], int, list[int], Array]]:
-    """Numbers of the choices of each kind and step, with the shapes of the neighborhoods then."""
-    groups = defaultdict[tuple[int, type[Polynomial | Kriging]], list[int]](list)
-    for k, choice in enumerate(choices):
-        groups[choice.step, type(choice.final)].append(k)
-    last = max(choice.step for choice in choices)
+    """Numbers of the choices of each kind and step, of those asked for, with their values or variances."""
+    if not numbers:
+        return
+    field = fold.field_for([choices[k] for k in numbers])
+    groups = defaultdict[tuple[int, type], list[int]](list)
+    for k in numbers:
+        groups[choices[k].step, type(choices[k].final)].append(k)
+    last = max(step for step, _ in groups)
     for step, shapes in enumerate(field.shapes(site.rows, last)):
-        for kind in (Polynomial, Kriging):
-            if (step, kind) in groups:
-                yield kind, step, groups[step, kind], shapes
+        for kind, find in ((Polynomial, _polynomials), (Kriging, _processes)):
+            if here := groups.get((step, kind)):
+                some = [choices[k] for k in here]
+                yield here, find(field, site, step, shapes, some, variances=variances)
 
 
 def _polynomials(

@@ -7,7 +7,7 @@ import numpy as np
 from localegop._data.units import ROUNDING
 from localegop._engine.local_data import TrainingData
 from localegop._selection.holdout import Holdout
-from localegop._selection.race import FIRST_LOOK, SECOND_LOOK, Race
+from localegop._selection.race import Looks, Race
 from localegop._selection.search_grid import SearchGrid, sizes_for
 
 
@@ -15,9 +15,9 @@ def race_isotropic(holdout: Holdout, data: TrainingData, ridges: tuple[float, ..
     """Race isotropic linear fits of all sizes and ridges, through the first rounds."""
     grid = SearchGrid((0,), sizes_for(data), True, (0,), ridges)
     race = Race(holdout, grid.choices(data.dimension))
-    race.run_to(FIRST_LOOK)
+    race.run_to(Looks.first)
     race.keep(4)
-    race.run_to(SECOND_LOOK)
+    race.run_to(Looks.second)
     return race
 
 

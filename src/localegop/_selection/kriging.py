@@ -10,6 +10,7 @@ covariance, compete.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 from localegop._engine.choice import Choice
@@ -21,6 +22,7 @@ RIDGES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)  # with a trend
 NOISY_RIDGES = (1e-2, 1e-1, 1.0)  # without one
 ROUGH_LENGTHS = (4.0, 8.0, 16.0)
 ROUGH_RIDGES = (1e-3, 1e-2, 1e-1)
+LATER = 3  # kinds that are tried after some steps too
 PRECISE = 1e-3  # errors up to this share of the label variance leave no doubt about trend and kind
 DEFAULT = Kriging(2.0, 1e-2)  # where there are too few points to choose by
 
@@ -35,6 +37,15 @@ def noisy_processes(steps: Sequence[int], largest_size: float) -> list[Choice]:
     flat = [Kriging(*each, trend=False) for each in product(LENGTHS, NOISY_RIDGES)]
     rough = [Kriging(*each, rough=True) for each in product(ROUGH_LENGTHS, ROUGH_RIDGES)]
     return _choices(steps, largest_size, flat + rough)
+
+
+def later_processes(ranked: Sequence[Choice], steps: Sequence[int]) -> list[Choice]:
+    """List the processes that did best before any step, and others near the best, after these steps."""
+    best = ranked[0].final
+    assert isinstance(best, Kriging)
+    near = [replace(best, length=best.length * factor) for factor in (0.5, 2.0)]
+    finals = [choice.final for choice in ranked[:LATER]]
+    return [replace(ranked[0], step=step, final=one) for step in steps for one in (*finals, *near)]
 
 
 def default_kriging(step: int, largest_size: float) -> Choice:

@@ -10,20 +10,36 @@ that by more than chance, or by a clear share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging
+from localegop._engine.final_fits import Polynomial
 from localegop._selection.holdout import Holdout, weighted_means
 
 Array = NDArray[np.float64]
 
-FIRST_LOOK, SECOND_LOOK = 100, 300  # held-out points of the first rounds
+FEW_ROWS, MORE_POINTS = 5000, 2.0  # rows from which on rounds have more points, and how many times
 CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
 CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Numbers of held-out points of the rounds of a race."""
+
+    first: int = 100
+    second: int = 300
+    last: int = 1000
+
+    @classmethod
+    def for_rows(cls, n: int) -> Looks:
+        """Return the rounds of a fit to n rows: small errors of many rows take more points to be seen."""
+        factor = min(max(n / FEW_ROWS, 1.0), MORE_POINTS)
+        return cls(*(round(factor * points) for points in (cls.first, cls.second, cls.last)))
 
 
 class Race:
@@ -59,18 +75,23 @@ class Race:
         """The choice of least expected error."""
         return self.choices[int(np.argmin(self.expected()))]
 
+    @property
+    def ranked(self) -> list[Choice]:
+        """All choices, that of least expected error first."""
+        return [self.choices[k] for k in np.argsort(self.expected(), kind="stable")]
+
     def expected(self) -> Array:
         """Tell the expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
         return expected_errors(self.errors, self.weight, self.variances, self.is_process)
 
     @property
     def is_process(self) -> NDArray[np.bool_]:
-        """Which choices are kriging (choice,)."""
-        return np.array([isinstance(choice.final, Kriging) for choice in self.choices], dtype=bool)
+        """Which choices are kriging (choice,), local or global."""
+        return np.array([not isinstance(choice.final, Polynomial) for choice in self.choices], dtype=bool)
 
     def join(self, choices: Sequence[Choice]) -> None:
         """Let more choices meet the points that the others have met."""
-        new = [choice for choice in choices if choice not in self.choices]
+        new = [choice for choice in dict.fromkeys(choices) if choice not in self.choices]
         if new:
             errors, _ = self.holdout.errors(new, 0, self.points)
             self.errors = np.concatenate([self.errors, errors], axis=1)
@@ -85,12 +106,24 @@ class Race:
             self.errors = np.concatenate([self.errors, errors])
             self.weight = np.concatenate([self.weight, weight])
 
-    def keep(self, count: int) -> None:
-        """Let only the best go on, and of these only such as are not clearly worse than the best."""
+    def keep(self, count: int, of_each_kind: int = 0) -> None:
+        """Let only the best go on, and of these only such as are not clearly worse than the best.
+
+        So many of each kind of final fit are among them in any case: few points say little of rare, large
+        errors, which some kinds have more of than others.
+        """
+        if not self.choices or count == 0:
+            self.keep_only(np.zeros(0, dtype=np.intp))
+            return
         order = np.argsort(self.expected(), kind="stable")
         seen, doubt = differences(self.errors, self.weight, int(order[0]))
-        best = order[:count]
-        self.keep_only(np.sort(best[seen[best] <= CLEARLY * doubt[best]]))
+        best = [*order[:count], *(k for k in order[count:] if self._rank_in_kind(order, k) < of_each_kind)]
+        self.keep_only(np.sort([k for k in best if seen[k] <= CLEARLY * doubt[k]]))
+
+    def _rank_in_kind(self, order: NDArray[np.intp], number: int) -> int:
+        """Count the choices of the same kind that are before one in an order."""
+        kinds = [type(self.choices[k].final) for k in order[: order.tolist().index(number)]]
+        return kinds.count(type(self.choices[number].final))
 
     def keep_only(self, numbers: NDArray[np.intp]) -> None:
         """Let only the choices of these numbers go on."""

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localegop.displays._common import BLUE, Array, axes_for, legend_above, numbers, output_number
+from localegop.displays._common import (
+    BLUE,
+    Array,
+    as_last_step_sees,
+    axes_for,
+    last_step,
+    legend_above,
+    numbers,
+    output_number,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,6 +129,7 @@ class CalibrationDisplay:
         name : str, optional
             Name in the legend.
         """
+        X, estimator = as_last_step_sees(estimator, X), last_step(estimator)
         if not hasattr(estimator, "predict_interval"):
             raise TypeError(
                 f"estimator must have the method predict_interval, but {type(estimator).__name__} has not; "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +152,7 @@ def neighbors_of(fits: LocalFits, query: int, rows: int) -> Neighbors:
 
 def check_rows(estimator: Any, rows: int) -> None:
     """Refuse X that cannot be the one given to ``fit``."""
-    fitted = getattr(estimator, "n_samples_", rows)
+    fitted = getattr(last_step(estimator), "n_samples_", rows)
     if fitted != rows:
         raise ValueError(
             f"X has {rows} rows, but the estimator was fitted to {fitted}: give X as it was for fit"
@@ -158,11 +160,35 @@ def check_rows(estimator: Any, rows: int) -> None:
 
 
 def localized(estimator: Any, X: Any, *, trace: bool = False) -> LocalFits:
-    """Local fits of a fitted estimator."""
-    if not hasattr(estimator, "localize"):
+    """Local fits of a fitted estimator or pipeline."""
+    last = last_step(estimator)
+    if not hasattr(last, "localize"):
         raise TypeError(
-            f"estimator must be a fitted LocalEGOPRegressor, got {type(estimator).__name__}; of a pipeline "
-            "give its last step, and X as the steps before transform it"
+            "estimator must be a fitted LocalEGOPRegressor, or a pipeline that ends with one, got "
+            f"{type(last).__name__}"
         )
-    fits: LocalFits = estimator.localize(X, trace=trace)
-    return fits
+    fits: LocalFits = last.localize(as_last_step_sees(estimator, X), trace=trace)
+    return replace(fits, feature_names=feature_names(estimator))
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, any other estimator as it is."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def as_last_step_sees(estimator: Any, X: Any) -> Any:
+    """Return X as the steps before the last one of a pipeline transform it."""
+    return estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+
+
+def feature_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features that the last step of a pipeline sees; x0, x1, ... where there are none."""
+    last = last_step(estimator)
+    names = getattr(last, "feature_names_in_", None)
+    if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
+        try:
+            names = estimator[:-1].get_feature_names_out()
+        except (AttributeError, ValueError):  # a step does not know the names of what it makes
+            names = None
+    made_up = [f"x{number}" for number in range(last.n_features_in_)]
+    return tuple(map(str, made_up if names is None else names))

@@ -15,6 +15,8 @@ from localegop.displays._common import (
     Array,
     axes_for,
     check_index,
+    feature_names,
+    last_step,
     legend_above,
     localized,
     numbers,
@@ -34,6 +36,8 @@ OFTEN = (10.0, 90.0)  # percentiles at the ends of the whiskers of a summary
 class ImportanceDisplay:
     """Horizontal bars of how much each feature matters for the predictions, the largest on top.
 
+    Bars of single queries, and those of the global importance, have lines of one standard error.
+
     Parameters
     ----------
     values : array-like of shape (q, D) or (D,)
@@ -45,6 +49,8 @@ class ImportanceDisplay:
         What the values are.
     unit : str, optional
         Their unit; None means shares that sum to one.
+    errors : array-like like values, optional
+        Standard errors of the values, drawn as lines of one error to either side; NaN where not known.
 
     Attributes
     ----------
@@ -55,6 +61,8 @@ class ImportanceDisplay:
         One for each query, or a single one of the means.
     whiskers_ : matplotlib LineCollection or None
         10th to 90th percentile over the queries, if summarized.
+    errors_ : list of matplotlib ErrorbarContainer
+        Standard errors, one for each bar container; empty if there are none, or if summarized.
     legend_ : matplotlib Legend or None
 
     Examples
@@ -73,6 +81,7 @@ class ImportanceDisplay:
     ax_: Any
     figure_: Any
     order_: NDArray[np.int64]
+    errors_: list[Any]
     legend_: Any
 
     def __init__(
@@ -83,6 +92,7 @@ class ImportanceDisplay:
         names: Sequence[str] | None = None,
         quantity: str = "importance",
         unit: str | None = None,
+        errors: ArrayLike | None = None,
     ) -> None:
         self.feature_names = tuple(str(name) for name in feature_names)
         rows = np.atleast_2d(values)
@@ -98,6 +108,8 @@ class ImportanceDisplay:
                 f"names must be {len(self.values)}, one for each row of values, got {len(self.names)}"
             )
         self.quantity, self.unit = quantity, unit
+        given = np.full_like(self.values, np.nan) if errors is None else np.atleast_2d(errors)
+        self.errors = numbers("errors", given, self.values.shape, finite=False)
 
     @classmethod
     def from_fits(
@@ -143,6 +155,7 @@ class ImportanceDisplay:
             names=[f"query {row}" for row in rows],
             quantity="sensitivity" if sensitivity else "importance",
             unit=f"{label} per feature sd" if sensitivity else None,
+            errors=None if sensitivity else fits.importance_std[rows],
         )
 
     @classmethod
@@ -157,6 +170,8 @@ class ImportanceDisplay:
     ) -> Self:
         """Make the display of the global importance or, with queries X, of the local one.
 
+        Of a pipeline, the features are those that its last step sees.
+
         ``index``, ``sensitivity`` and ``output`` are those of :meth:`from_fits` and need X.
         """
         if X is not None:
@@ -166,13 +181,20 @@ class ImportanceDisplay:
             raise ValueError(
                 "index, sensitivity and output are for local importance: give queries X, or leave them out"
             )
-        if not hasattr(estimator, "global_importance"):
+        last = last_step(estimator)
+        if not hasattr(last, "global_importance"):
             raise TypeError(
-                f"estimator must be a fitted LocalEGOPRegressor, got {type(estimator).__name__}"
+                "estimator must be a fitted LocalEGOPRegressor, or a pipeline that ends with one, got "
+                f"{type(last).__name__}"
             )
-        values = estimator.global_importance()
-        names = getattr(estimator, "feature_names_in_", [f"x{number}" for number in range(len(values))])
-        return cls(values, names, names=["all points"], quantity="global importance")
+        values, errors = last.global_importance(return_std=True)
+        return cls(
+            values,
+            feature_names(estimator),
+            names=["all points"],
+            quantity="global importance",
+            errors=errors,
+        )
 
     def plot(
         self, ax: Axes | None = None, *, max_features: int = 10, summarize: bool | None = None
@@ -214,18 +236,35 @@ class ImportanceDisplay:
     def _draw_groups(self) -> None:
         count, self.whiskers_, self.legend_ = len(self.values), None, None
         thickness = 0.8 / count
-        self.bars_ = []
+        self.bars_, self.errors_ = [], []
         for row, (values, name) in enumerate(zip(self.values, self.names, strict=True)):
             places = np.arange(len(self.order_)) + (row - (count - 1) / 2) * thickness
             color = COLORS[row % len(COLORS)]
             self.bars_.append(
                 self.ax_.barh(places, values[self.order_], 0.92 * thickness, color=color, label=name)
             )
+            self._draw_errors(places, values, self.errors[row])
         if count > 1:
             self.legend_ = legend_above(self.ax_, self.bars_)
 
+    def _draw_errors(self, places: NDArray[Any], values: Array, errors: Array) -> None:
+        """Draw lines of one standard error to either side of the ends of bars."""
+        if np.isnan(errors).all():
+            return
+        shown = self.order_
+        low = np.minimum(errors[shown], np.maximum(values[shown], 0.0))  # importance is not negative
+        lines = self.ax_.errorbar(
+            values[shown],
+            places,
+            xerr=np.stack([low, errors[shown]]),
+            fmt="none",
+            ecolor="black",
+            capsize=2,
+        )
+        self.errors_.append(lines)
+
     def _draw_summary(self, mean: Array) -> None:
-        places = np.arange(len(self.order_))
+        places, self.errors_ = np.arange(len(self.order_)), []
         low, high = np.percentile(self.values[self._sloped][:, self.order_], OFTEN, axis=0)
         bars = self.ax_.barh(
             places, mean[self.order_], 0.7, color=BLUE, label=f"mean of {self._sloped.sum()} queries"

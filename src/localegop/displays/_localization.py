@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from localegop.displays._common import (
     VERMILION,
     Array,
+    as_last_step_sees,
     axes_for,
     check_index,
     check_rows,
@@ -163,6 +164,7 @@ class LocalizationDisplay:
         """Localize at the queries (q, D) and make the display of one of them; see :meth:`from_fits`."""
         check_rows(estimator, len(X))
         fits = localized(estimator, query)
+        X = as_last_step_sees(estimator, X)
         return cls.from_fits(fits, X, y, index=index, directions=directions, output=output)
 
     def plot(

@@ -101,12 +101,15 @@ class TraceDisplay:
         """
         fits = one_output(fits, output)
         index, trace = check_index(index, fits), trace_of(fits)
+        errors, chosen = trace.loo_error[:, index], int(fits.step[index])
+        # A step that was taken has the error by which it was chosen, which may be a sum instead of a mean.
+        error = errors[chosen] if chosen < len(errors) else fits.loo_error[index]
         return cls(
-            trace.loo_error[:, index],
+            errors,
             trace.effective_size[:, index],
             trace.value[:, index],
-            final=(fits.loo_error[index], fits.effective_size[index], fits.value[index]),
-            chosen=int(fits.step[index]),
+            final=(error, fits.effective_size[index], fits.value[index]),
+            chosen=chosen,
             std=float(fits.std[index]),
             label_name=fits.output_names[0],
         )

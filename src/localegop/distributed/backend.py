@@ -30,12 +30,19 @@ from localegop.distributed.partitions import (
 from localegop.distributed.sites import ClusterSite, make_site, rows_in_process
 from localegop.distributed.sorting import PartitionedRows
 
+Array = NDArray[np.float64]
+
 
 class ClusterBackend:
     """The work of a fit to distinct rows on a cluster."""
 
-    def __init__(self, rows: PartitionedRows) -> None:
-        self.rows = rows
+    def __init__(self, rows: PartitionedRows, robustness: Array | None = None) -> None:
+        self._given, self.robustness = rows, robustness
+        self.rows = rows if robustness is None else rows.reweighted(robustness)
+
+    def reweighted(self, robustness: Array) -> ClusterBackend:
+        """See :class:`Backend`."""
+        return ClusterBackend(self._given, robustness)
 
     def in_units(self, units: Units, settings: Settings) -> PartitionedData:
         """See :class:`Backend`."""
@@ -57,6 +64,10 @@ class ClusterBackend:
         rest = data.without(held_out)
         return rest, make_site(rest, rest.partitioning_for(len(held_out)), held_out, own=False)
 
+    def gather(self, data: PartitionedData, points: Numbers) -> LocalData:
+        """See :class:`Backend`."""
+        return rows_in_process(self.own_site(data, points))
+
     def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""
         assert isinstance(site, ClusterSite)
@@ -75,5 +86,13 @@ class ClusterBackend:
         # The tables have all that is needed later.
         slim = replace(data, source=replace(data.source, ranges=[]), in_old_axes=None, origin=None)
         return PartitionedModel(
-            decisions, slim, found.splits, found.tables, found.boxes, field, loo, calibration
+            decisions,
+            slim,
+            found.splits,
+            found.tables,
+            found.boxes,
+            field,
+            loo,
+            calibration,
+            self.robustness,
         )

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop._data import archive
 from localegop._data.inputs import name_outputs
+from localegop._explain.overall import Overall
 from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
 from localegop._predict.parameters import decode_parameters
@@ -34,7 +35,8 @@ from localegop.distributed.models import PartitionedModel
 from localegop.distributed.predicting import lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
-from localegop.regressor import LocalEGOPRegressor
+from localegop.regressor import NO_ERRORS, LocalEGOPRegressor
+from localegop.results import FeatureGroup
 
 Array = NDArray[np.float64]
 
@@ -106,6 +108,13 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     @property
+    def robustness_weights_(self) -> Array:
+        """Known in one process only: see :meth:`to_local`."""
+        raise AttributeError(
+            "robustness_weights_ are known by row in one process only: ask to_local().robustness_weights_"
+        )
+
+    @property
     def _task_threads(self) -> int:
         """Threads of one task: a worker runs as many tasks at a time as it has threads."""
         return 1 if self.n_jobs is None else self._settings().threads
@@ -147,7 +156,7 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         factors = [model.calibration.multipliers(levels) for model in self._partitioned]
         return self._answers(X, Requested(uncertainty=True)).intervals(coverage, factors)
 
-    def localize(self, X: Any, *, trace: bool = False) -> Any:
+    def localize(self, X: Any, *, trace: bool = False, errors: bool | None = None) -> Any:
         """Fit at q points and return predictions, gradients and metrics, lazily.
 
         Parameters
@@ -155,12 +164,16 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         X : dask array or dataframe, or array-like, of shape (q, D)
         trace : bool, default=False
             Whether to record every step of the recursion.
+        errors : bool or None, default=None
+            True is refused: gradients are those of the model itself, without standard errors.
 
         Returns
         -------
         list of Delayed
             One :class:`localegop.results.LocalFits` for each block of X; None where a block is empty.
         """
+        if errors:
+            raise ValueError(f"errors=True is not possible: {NO_ERRORS}")
         return self._answers(X, Requested(uncertainty=True, everything=True, trace=trace)).fits
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -168,12 +181,26 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         y, sample_weight = (v.compute() if is_lazy(v) else v for v in (y, sample_weight))
         return float(r2_score(y, np.asarray(self.predict(X).compute()), sample_weight=sample_weight))
 
-    def global_importance(self) -> Array:
-        """Share (D,) of each feature in the squared slope of f; see :class:`LocalEGOPRegressor`."""
+    def global_importance(
+        self, return_std: bool = False, *, as_frame: bool = False, errors: bool | None = None
+    ) -> Any:
+        """Share (D,) of each feature in the squared slope of f; see :class:`LocalEGOPRegressor`.
+
+        It is that of the model itself; standard errors are not known on a cluster and NaN.
+        """
         check_is_fitted(self, "_decisions")
-        squares: Array = np.sum([model.squared_slopes for model in self._partitioned], axis=0)
-        total = float(squares.sum())
-        return squares / total if total > 0.0 else squares
+        if errors:
+            raise ValueError(f"errors=True is not possible: {NO_ERRORS}")
+        return self._told(*Overall.alone(self._partitioned).importance(), return_std, as_frame)
+
+    def grouped_importance(self, correlation: float = 0.8) -> list[FeatureGroup]:
+        """Refuse: a fit on a cluster does not know the correlations of the features."""
+        check_is_fitted(self, "_decisions")
+        raise ValueError(f"grouped_importance is not possible: {NO_ERRORS}")
+
+    def explore(self, *given: Any, **options: Any) -> Any:
+        """Look into predictions on a page, after :meth:`to_local`; see :class:`LocalEGOPRegressor`."""
+        return self.to_local().explore(*given, **options)
 
     def to_local(self) -> LocalEGOPRegressor:
         """Return a plain estimator with all data in this process, which must have enough memory for it."""

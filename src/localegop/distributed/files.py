@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from localegop._data import archive
 from localegop._data.archive import require
-from localegop._data.schema import Entries, Fields, Number, Rule, Sequence, check_names
+from localegop._data.schema import Entries, Fields, Number, Rule, Sequence, check_names, side
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
@@ -28,15 +28,23 @@ from localegop._predict.file_rules import (
     COUNT,
     MODEL,
     MOST_ROWS,
+    check_anchors,
     check_arrays,
     check_decisions,
     check_file,
     check_products,
     field_rules,
+    robustness_rules,
     row_rules,
 )
-from localegop._predict.storage import pack_decisions, pack_field, storable, unpack_decisions, unpack_field
-from localegop._predict.uncertainty import Calibration
+from localegop._predict.storage import (
+    pack_decisions,
+    pack_field,
+    storable,
+    unpack_calibration,
+    unpack_decisions,
+    unpack_field,
+)
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.models import PartitionedModel
 from localegop.distributed.partitions import PartitionedData, RowTransform, local_data
@@ -97,6 +105,8 @@ def write_model(folder: Path, k: int, model: PartitionedModel) -> tuple[dict[str
     }
     arrays |= {"axis": splits.axis, "threshold": splits.threshold, "children": splits.children}
     arrays |= pack_field(model.field, model.loo) | asdict(model.calibration)
+    if model.robustness is not None:
+        arrays["robustness"] = model.robustness
     with storable():
         _check_index(json.loads(json.dumps(about)), arrays, model.decisions.settings)
     return about, {f"{k}_{name}": array for name, array in arrays.items()}
@@ -168,9 +178,19 @@ def read_model(
     anchors = _read_anchors(folder, tables, near, len(own["loo_noise"]))
     field, loo = unpack_field(own, decisions.choice.step, anchors, n, near.largest_size, decisions.update)
     data = replace(near.seeing(header["max_neighbors"]), origin=None)
-    calibration = Calibration(own["scores"], own["weight_below"])
+    calibration = unpack_calibration(own)
     there = cluster.submit(_identity, splits)
-    return PartitionedModel(decisions, data, there, tables, about["boxes"], field, loo, calibration)
+    return PartitionedModel(
+        decisions,
+        data,
+        there,
+        tables,
+        about["boxes"],
+        field,
+        loo,
+        calibration,
+        own.get("robustness"),
+    )
 
 
 def _read_anchors(
@@ -204,6 +224,8 @@ def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Set
     }
     outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
     rules |= field_rules(arrays, about["n"], outputs, r, header["choice"]["step"])
+    check_anchors(header["choice"], about["n"], side(arrays, "loo_noise", 0))
+    rules |= robustness_rules(about["n"], settings)
     check_arrays(arrays, rules)
     check_products(arrays)
     _check_tree(arrays["children"])

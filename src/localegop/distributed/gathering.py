@@ -35,7 +35,14 @@ def gather_model(model: PartitionedModel) -> Model:
     found = attach_rows(model.context, merge_sorted(tables))
     assert found.field is not None
     blending = choose_blending(found.data, found.field, model.context.decisions.choice)
-    return replace(found, position=position, part=part, calibration=model.calibration, blending=blending)
+    return replace(
+        found,
+        position=position,
+        part=part,
+        calibration=model.calibration,
+        blending=blending,
+        robustness=model.robustness,
+    )
 
 
 def lazy_residuals(models: list[PartitionedModel], flat: bool) -> da.Array:

@@ -41,7 +41,8 @@ class QueryContext:
 class PartitionedModel:
     """A fitted model whose rows stay on the cluster.
 
-    ``tables`` have the rows of the partitions, ``boxes`` the boxes of the splits that these are.
+    ``tables`` have the rows of the partitions, ``boxes`` the boxes of the splits that these are;
+    ``robustness`` has the robustness weights (n,) of the distinct rows, None for one each.
     """
 
     decisions: Decisions
@@ -52,11 +53,12 @@ class PartitionedModel:
     field: GradientField
     loo: LooDiagnostics
     calibration: Calibration
+    robustness: Array | None = None
 
     @property
-    def squared_slopes(self) -> Array:
-        """Mean square (D,) of the gradients at the anchors, per standard deviation of a feature."""
-        return self.decisions.squared_slopes(self.loo.gradients, self.field.anchors.sample_weight)
+    def overall_agop(self) -> Array:
+        """AGOP (D, D) over the anchors, per standard deviation of the features."""
+        return self.decisions.overall_agop(self.loo.gradients, self.field.anchors.sample_weight)
 
     @property
     def context(self) -> QueryContext:

@@ -7,7 +7,7 @@ merged; counting then gives every row its number among all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from localegop._data.rows import merge_rows, spacing
+from localegop._data.rows import merge_rows, multiply_weights, spacing
 from localegop._data.sums import Extent, measure_extent_in_parts
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.inputs import Blocks
@@ -54,6 +54,15 @@ class PartitionedRows:
     def labels(self) -> Extent:
         """Extent of the labels."""
         return self.extent("y")
+
+    def reweighted(self, factors: Array) -> PartitionedRows:
+        """Return the same rows, with weights multiplied by factors (n,)."""
+        ends = [*self.first[1:], self.n]
+        ranges = [
+            self.cluster.submit(_reweight, table, factors[first:end])
+            for table, first, end in zip(self.ranges, self.first, ends, strict=True)
+        ]
+        return replace(self, ranges=ranges)
 
     def sample(self, most: int) -> tuple[Array, Array]:
         """Features and weights of at most so many rows: every k-th by number."""
@@ -117,6 +126,10 @@ def _apply(
     if prepare is not None:
         table = prepare(table, first, *arguments)
     return function(table[name], table["sample_weight"])
+
+
+def _reweight(table: Table, factors: Array) -> Table:
+    return table | {"sample_weight": multiply_weights(table["sample_weight"], factors)}
 
 
 def _every_kth(table: Table, first: int, every: int) -> Table:

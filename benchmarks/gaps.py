@@ -1,0 +1,224 @@
+"""Intervals where data are far: fields with gaps of several shapes, and helices with an arc cut out.
+
+Run with ``python benchmarks/gaps.py``. The rows in the gaps are the queries, in quarters by their distance
+to the nearest training row. The Vecchia Gaussian process of GPBoost, with its defaults, answers the same
+queries (extra ``bench``; it is left out, with a line that says so, where it is missing).
+"""
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from bars import HEAD, Table
+from scipy.spatial import cKDTree
+from scipy.stats import norm
+
+from localegop import ExtrapolationWarning, LocalEGOPRegressor
+from localegop.datasets import make_helix
+
+COVERAGES = np.array([0.5, 0.8, 0.9, 0.95])
+LEVELS = np.concatenate([np.arange(0.02, 1.0, 0.04), COVERAGES])  # the first of which are for the CRPS
+QUARTERS = ("nearest", "second", "third", "farthest")
+FIRST_SEED = 100  # those below were used while the method was made
+
+
+@dataclass
+class Problem:
+    """Training rows, queries in gaps, and held-out rows from elsewhere."""
+
+    X: np.ndarray
+    y: np.ndarray
+    gaps: tuple[np.ndarray, np.ndarray]
+    random: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def quarters(self):
+        """Which quarter of distances to the nearest training row each query in a gap is in, 0 to 3."""
+        distance = cKDTree(self.X).query(self.gaps[0])[0]
+        return np.searchsorted(np.quantile(distance, [0.25, 0.5, 0.75]), distance)
+
+
+def cut(X, y, in_gap, rows, queries):
+    """Make a problem of the first rows outside the gaps, some of the later ones, and some in the gaps."""
+    outside, inside = np.flatnonzero(~in_gap), np.flatnonzero(in_gap)[:queries]
+    train, random = outside[:rows], outside[rows : rows + queries]
+    return Problem(X[train], y[train], (X[inside], y[inside]), (X[random], y[random]))
+
+
+def random_field(X, seed, length=0.1, smoothness=2.5, waves=2000):
+    """Values of a random field (Matern, by random waves) of variance one at rows of the plane."""
+    rng = np.random.default_rng([seed, 1])
+    heavy = np.sqrt(rng.chisquare(2.0 * smoothness, waves) / (2.0 * smoothness))
+    frequency = rng.standard_normal((waves, 2)) / heavy[:, None] / length
+    phase = rng.uniform(0.0, 2.0 * np.pi, waves)
+    parts = np.array_split(X, max(len(X) // 1000, 1))
+    return np.concatenate([np.cos(part @ frequency.T + phase).sum(axis=1) for part in parts]) * np.sqrt(
+        2.0 / waves
+    )
+
+
+def in_gaps(X, seed, share=0.2):
+    """Which rows of the unit square lie in discs, stripes, boxes or clouds that cover such a share."""
+    rng = np.random.default_rng([seed, 2])
+    found, number = np.zeros(len(X), dtype=bool), 0
+    while found.mean() < share:
+        middle, radius, angle = rng.uniform(0.0, 1.0, 2), rng.uniform(0.02, 0.07), rng.uniform(0.0, np.pi)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        turned = (X - middle) @ turn / radius
+        shape, number = number % 4, number + 1
+        if shape == 0:
+            found |= np.sum(turned**2, axis=1) < 1.0
+        elif shape == 1:
+            found |= (np.abs(turned) < [4.0, 0.5]).all(axis=1)
+        elif shape == 2:
+            found |= (np.abs(turned) < [1.2, 0.8]).all(axis=1)
+        else:
+            for center, size in zip(rng.normal(0.0, 1.0, (6, 2)), rng.uniform(0.3, 0.8, 6), strict=True):
+                found |= np.sum((turned - center) ** 2, axis=1) < size**2
+    return found
+
+
+def draw_field(seed, rows=20_000, queries=1500, noise=0.1):
+    """A field with noise at uniform rows of the unit square, without those in gaps."""
+    rng = np.random.default_rng([seed, 0])
+    X = rng.uniform(0.0, 1.0, (int(1.5 * rows) + 2 * queries, 2))
+    y = random_field(X, seed) + noise * rng.standard_normal(len(X))
+    return cut(X, y, in_gaps(X, seed), rows, queries)
+
+
+def draw_helix(seed, rows=2000, queries=300, noise=0.05, width=0.6):
+    """A helix in five dimensions without an arc of such a width, of 2 pi."""
+    rng = np.random.default_rng([seed, 3])
+    bunch = make_helix(2 * rows + 8 * queries, 5, noise=noise, random_state=seed, return_bunch=True)
+    middle = rng.uniform(width, 2.0 * np.pi - width)
+    in_arc = np.abs(bunch.coordinates[:, 0] - middle) < width / 2.0
+    return cut(bunch.data, bunch.target, in_arc, rows, queries)
+
+
+class Ours:
+    name = "localegop"
+
+    def fit(self, X, y):
+        self.model = LocalEGOPRegressor(n_jobs=1).fit(X, y)
+        return self
+
+    def intervals(self, X):
+        """Middles (q,) and half widths (q, level) of intervals."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            interval = self.model.predict_interval(X, LEVELS)
+        return interval[:, 0].mean(axis=1), (interval[..., 1] - interval[..., 0]) / 2.0
+
+
+class Vecchia:
+    """GPBoost's Vecchia approximation of a Gaussian process, Matern 3/2 as by default."""
+
+    name = "GPBoost Vecchia"
+
+    def fit(self, X, y):
+        from gpboost import GPModel
+
+        self.mean = y.mean()
+        kind = "matern" if X.shape[1] == 2 else "matern_ard"  # a length for each of many features
+        self.model = GPModel(gp_coords=X, cov_function=kind, gp_approx="vecchia", num_parallel_threads=1)
+        self.model.fit(y=y - self.mean)
+        return self
+
+    def intervals(self, X):
+        found = self.model.predict(gp_coords_pred=X, predict_var=True, predict_response=True)
+        return found["mu"] + self.mean, np.sqrt(found["var"])[:, None] * norm.ppf((1.0 + LEVELS) / 2.0)
+
+
+def continuous_rank_score(y, middle, half):
+    """Mean CRPS of symmetric quantiles: twice the mean pinball loss over evenly spaced levels."""
+    count = len(LEVELS) - len(COVERAGES)
+    level = (1.0 + np.concatenate([-LEVELS[:count], LEVELS[:count]])) / 2.0
+    beyond = (y - middle)[:, None] - np.concatenate([-half[:, :count], half[:, :count]], axis=1)
+    return float(2.0 * np.maximum(level * beyond, (level - 1.0) * beyond).mean())
+
+
+def are_inside(y, middle, half):
+    """Whether labels (q,) lie in the intervals (q, 4) of COVERAGES."""
+    return np.abs(y - middle)[:, None] <= half[:, -len(COVERAGES) :]
+
+
+@dataclass
+class Found:
+    """What a method says about some problems: coverage in gaps and elsewhere, CRPS and error."""
+
+    in_gaps: np.ndarray
+    quarters: np.ndarray
+    elsewhere: np.ndarray
+    scores: dict[str, float]
+
+
+def measure(method, problems):
+    """Fit and ask a method for each of some problems, and put all queries together."""
+    gaps, quarters, elsewhere, scores = [], [], [], []
+    for problem in problems:
+        fitted = method().fit(problem.X, problem.y)
+        answers = [(y, *fitted.intervals(X)) for X, y in (problem.gaps, problem.random)]
+        gaps.append(are_inside(*answers[0]))
+        elsewhere.append(are_inside(*answers[1]))
+        quarters.append(problem.quarters)
+        rank = [continuous_rank_score(*each) for each in answers]
+        error = [float(np.mean((y - middle) ** 2)) for y, middle, _ in answers]
+        scores.append([*rank, *error])
+    rank_gaps, rank_random, error_gaps, error_random = np.mean(scores, axis=0)
+    means = {"CRPS in gaps": rank_gaps, "CRPS of random rows": rank_random}
+    means |= {"RMSE in gaps": np.sqrt(error_gaps), "RMSE of random rows": np.sqrt(error_random)}
+    return Found(np.concatenate(gaps), np.concatenate(quarters), np.concatenate(elsewhere), means)
+
+
+def report(table, what, inside, bar):
+    """Add the largest departure of the coverages."""
+    shown = ", ".join(f"{c:g}: {v:.3f}" for c, v in zip(COVERAGES, inside.mean(axis=0), strict=True))
+    print(f"<!-- {what}: {shown} -->", flush=True)
+    table.add(f"{what}: largest departure of coverage", np.abs(inside.mean(axis=0) - COVERAGES).max(), bar)
+
+
+def compare(table, what, problems, peer):
+    """Report coverage of ours, and the CRPS of both."""
+    found = measure(Ours, problems)
+    for k, name in enumerate(QUARTERS):
+        report(table, f"{what}, {name} quarter", found.in_gaps[found.quarters == k], 0.05)
+    report(table, f"{what}, random rows", found.elsewhere, 0.03)
+    theirs = measure(peer, problems) if peer is not None else None
+    for score, ours in found.scores.items():
+        other = "" if theirs is None else f"; {peer.name} {theirs.scores[score]:.4f}"
+        print(f"<!-- {what}, {score}: {ours:.4f}{other} -->", flush=True)
+        if theirs is not None and score.startswith("CRPS"):
+            table.add(f"{what}, {score}: ours / {peer.name}", ours / theirs.scores[score], 1.0)
+    if theirs is not None:
+        for k, name in enumerate(QUARTERS):
+            covered = theirs.in_gaps[theirs.quarters == k].mean(axis=0).round(3).tolist()
+            print(f"<!-- {what}, {name} quarter, coverage of {peer.name}: {covered} -->", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=("field", "helix"), default=["field", "helix"])
+    parser.add_argument("--fields", type=int, default=10, help="random fields to draw")
+    parser.add_argument("--helices", type=int, default=20, help="helices to draw")
+    parser.add_argument("--arc", type=float, default=0.6, help="width of the arc cut out, of 2 pi")
+    parser.add_argument("--rows", type=int, default=20_000, help="training rows of a field")
+    parser.add_argument("--seed", type=int, default=FIRST_SEED, help="of the first field and helix")
+    given = parser.parse_args()
+    peer = Vecchia if find_spec("gpboost") else None
+    if peer is None:
+        print("<!-- GPBoost is not installed, so nothing is compared with it: pip install gpboost -->")
+    print(HEAD, flush=True)
+    table = Table()
+    seeds = given.seed + np.arange(max(given.fields, given.helices))
+    if "field" in given.only:
+        fields = [draw_field(int(seed), given.rows) for seed in seeds[: given.fields]]
+        compare(table, f"{len(fields)} fields with gaps, {given.rows} rows", fields, peer)
+    if "helix" in given.only:
+        helices = [draw_helix(int(seed), width=given.arc) for seed in seeds[: given.helices]]
+        compare(table, f"{len(helices)} helices without an arc of {given.arc:g}, 2000 rows", helices, peer)
+
+
+if __name__ == "__main__":
+    main()

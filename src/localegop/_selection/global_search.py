@@ -1,0 +1,102 @@
+"""The global processes to choose from: length and ridge found by leave-one-out errors at some rows.
+
+What a process of a few hundred rows predicts without each of them follows from the inverse of one matrix,
+so that many lengths and ridges can be tried in little time, before any of them meets a held-out point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from localegop._engine.blas import limited_blas
+from localegop._engine.choice import Choice
+from localegop._engine.global_kriging import TREND, GlobalKriging, squared_distances
+
+Array = NDArray[np.float64]
+
+STARTS = ((2.0, 1e-3, False), (8.0, 1e-2, True))  # lengths in typical distances, ridge, roughness
+MOVES = ((1.0, 10.0), (1.0, 0.1), (2.0, 1.0), (0.5, 1.0), (2.0, 0.1), (0.5, 10.0))  # of length and ridge
+LEAST_RIDGE, MOST_RIDGE = 1e-9, 10.0
+MOST_SWEEPS = 6
+BETTER = 0.999  # share of the error that is worth a move
+# With more rows than the search has seen, shorter lengths and smaller ridges may be better.
+NEARBY = ((1.0, 1.0), (0.7, 0.5))
+DEFAULT_GLOBAL = Choice(0, None, GlobalKriging(2.0, 1e-2))  # where there are too few points to choose by
+
+
+class GlobalSearch:
+    """Search for a good global process at some rows (m, D), by leave-one-out errors.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, D)
+    labels : ndarray of shape (m, K)
+    sample_weight : ndarray of shape (m,)
+    """
+
+    def __init__(self, rows: Array, labels: Array, sample_weight: Array) -> None:
+        self.weight = sample_weight
+        self.labels = labels - labels.mean(axis=0)
+        with limited_blas(1, 1):
+            self._products, self._squared = squared_distances(rows, rows)
+        np.fill_diagonal(self._squared, 0.0)
+        typical = float(np.median(self._squared))
+        self.unit = float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0
+        self._errors: dict[GlobalKriging, float] = {}
+
+    def first_guesses(self) -> list[GlobalKriging]:
+        """Give processes to start from where nothing is known."""
+        return [GlobalKriging(length * self.unit, ridge, rough) for length, ridge, rough in STARTS]
+
+    def best(self, guesses: Sequence[GlobalKriging]) -> list[GlobalKriging]:
+        """Find the best process near each guess; the best of all comes first."""
+        return sorted((self._descend(guess) for guess in guesses), key=self.error)
+
+    def error(self, process: GlobalKriging) -> float:
+        """Mean squared leave-one-out error, in units of the labels."""
+        if process not in self._errors:
+            self._errors[process] = self._measure(process)
+        return self._errors[process]
+
+    def _descend(self, process: GlobalKriging) -> GlobalKriging:
+        for _ in range(MOST_SWEEPS):
+            start = process
+            for longer, larger in MOVES:
+                ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
+                other = GlobalKriging(process.length * longer, ridge, process.rough)
+                if self.error(other) < BETTER * self.error(process):
+                    process = other
+            if process == start:
+                break
+        return process
+
+    def _measure(self, process: GlobalKriging) -> float:
+        system = process.kernel(self._squared)
+        system += (TREND / process.length**2) * self._products
+        system += TREND
+        system[np.diag_indices_from(system)] += process.ridge / self.weight
+        with limited_blas(1, 1):
+            factor, failed = lapack.dpotrf(system.T, lower=1, overwrite_a=1)
+            if failed:
+                return np.inf
+            dual = lapack.dpotrs(factor, self.labels, lower=1)[0]
+            inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+        residuals = dual / inverse.diagonal()[:, None]
+        error = float(np.einsum("n,nk->", self.weight, residuals**2, optimize=False))
+        error /= float(self.weight.sum()) * residuals.shape[1]
+        return error if np.isfinite(error) else np.inf
+
+
+def global_choices(found: Sequence[GlobalKriging], *, seen_all: bool) -> list[Choice]:
+    """List what is worth meeting held-out points: the processes found, and what is near the best."""
+    best = found[0]
+    near = NEARBY[:1] if seen_all else NEARBY
+    processes = [
+        GlobalKriging(best.length * longer, max(best.ridge * larger, LEAST_RIDGE), best.rough)
+        for longer, larger in near
+    ]
+    return [Choice(0, None, one) for one in dict.fromkeys(processes)]
