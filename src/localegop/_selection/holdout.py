@@ -99,6 +99,7 @@ class Holdout:
     def __init__(self, learn: Callable[[int], LearnedFold], sizes: Sequence[int]) -> None:
         self._learn, self._learned = learn, dict[int, LearnedFold]()
         self._ends = np.cumsum(sizes)
+        self._known: dict[Choice, Array] = {}  # errors at the first points, which races ask for repeatedly
 
     @property
     def count(self) -> int:
@@ -117,13 +118,34 @@ class Holdout:
         return self._learned[k]
 
     def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
-        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``; their weights."""
-        return self._measure(errors_at, choices, start, stop)
+        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``; their weights.
+
+        They are remembered: a choice that joins several races is not measured twice.
+        """
+        start, stop = min(start, self.count), min(stop, self.count)
+        groups = defaultdict[int, list[Choice]](list)
+        for choice in dict.fromkeys(choices):
+            groups[min(len(self._known.get(choice, ())), stop)].append(choice)
+        beyond: dict[Choice, Array] = {}  # what was asked for without the points before
+        for known, some in groups.items():
+            found = self._measure(errors_at, some, max(known, start), stop).T
+            if known < start:
+                beyond |= dict(zip(some, found, strict=True))
+                continue
+            for choice, more in zip(some, found, strict=True):
+                self._known[choice] = np.append(self._known.get(choice, ()), more)
+        columns = [beyond[one] if one in beyond else self._known[one][start:stop] for one in choices]
+        return np.column_stack([np.zeros((stop - start, 0)), *columns]), self._weights(start, stop)
 
     def variances(self, choices: Sequence[Choice], stop: int) -> Array:
         """Mean variance factors (choice,) of choices at the first held-out points."""
-        found, weight = self._measure(variances_at, choices, 0, stop)
-        return weighted_means(found, weight)
+        found = self._measure(variances_at, choices, 0, min(stop, self.count))
+        return weighted_means(found, self._weights(0, min(stop, self.count)))
+
+    def _weights(self, start: int, stop: int) -> Array:
+        """Weights of the held-out points of a range."""
+        parts = [fold.held_out.sample_weight[points] for fold, points in self._parts(start, stop)]
+        return np.concatenate([np.zeros(0), *parts])
 
     def _measure(
         self,
@@ -131,16 +153,15 @@ class Holdout:
         choices: Sequence[Choice],
         start: int,
         stop: int,
-    ) -> tuple[Array, Array]:
-        """Measure something (point, choice) at held-out points, and return it with their weights."""
-        found, weight = [np.zeros((0, len(choices)))], [np.zeros(0)]
-        for fold, points in self._parts(start, min(stop, self.count)):
+    ) -> Array:
+        """Measure something (point, choice) at the held-out points of a range."""
+        found = [np.zeros((0, len(choices)))]
+        for fold, points in self._parts(start, stop):
             block = np.zeros((len(points), len(choices)))
             for site, numbers in fold.sites(choices, points):
                 block[:, numbers] = measure(fold, site, [choices[k] for k in numbers])
             found.append(block)
-            weight.append(fold.held_out.sample_weight[points])
-        return np.concatenate(found), np.concatenate(weight)
+        return np.concatenate(found)
 
     def _parts(self, start: int, stop: int) -> list[tuple[LearnedFold, NDArray[np.intp]]]:
         """Blocks of points in a range, with their folds."""
