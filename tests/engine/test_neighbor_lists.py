@@ -6,7 +6,7 @@ import pytest
 from localegop import _core
 from localegop._engine import chunks, neighbor_lists
 from localegop._engine.local_data import LocalData
-from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch
+from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
 from localegop.datasets import make_helix
 from localegop.kernels import as_kernel
 from localegop.reference import squared_distances
@@ -115,3 +115,22 @@ def test_centers_with_nobody_near_are_isolated():
     centers = np.array([[0.4], [10.0], [5.0], [0.0], [100.0]])
     for radius, expected in ((1.0, [False, True, True, False, True]), (None, [False] * 5)):
         assert search(rows, radius=radius).isolated(centers, 1).tolist() == expected
+
+
+@pytest.mark.parametrize("options", [{"limit": 7}, {"radius": 0.8}, {"limit": 7, "radius": 0.8}], ids=str)
+def test_kept_lists_are_searched_for_once_each(options):
+    rng = np.random.default_rng(3)
+    rows, centers, asked = rng.normal(size=(60, 2)), rng.normal(size=(20, 2)), []
+    searching = search(rows, **options)
+
+    def find(some):
+        asked.append(len(some))
+        return searching.some_lists(some, 1)
+
+    kept, whole = KeptLists(find, centers), searching.lists(centers, 1)
+    for some in (np.arange(5), np.arange(3, 9), np.array([8, 2, 15])):
+        found, expected = kept.pick(some), whole.pick(some)
+        np.testing.assert_array_equal(found.start, expected.start)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+    assert asked == [5, 4, 1]
+    np.testing.assert_array_equal(kept[:].indices, whole.indices)

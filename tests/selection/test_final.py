@@ -6,7 +6,7 @@ from tests.selection.made_up import MadeUpHoldout, choices
 
 from localegop._selection import final
 from localegop._selection.final import FINALISTS, Final
-from localegop._selection.race import Race
+from localegop._selection.race import Looks, Race
 
 RNG = np.random.default_rng(0)
 
@@ -20,6 +20,14 @@ def race_of(errors, variances=None, points=100, weight=None):
 def swinging(gap, swing, n=1600):
     """Errors of two choices that differ by a gap, up or down by a swing at every point."""
     return np.column_stack([np.ones(n), 1.0 + gap + swing * np.tile([1.0, -1.0], n // 2)])
+
+
+def noisy(means, n=200):
+    """Errors of choices with such means at the first hundred points, and at the next ones."""
+    noise = RNG.normal(size=(n, len(means)))
+    for first in range(0, n, 50):
+        noise[first : first + 50] -= noise[first : first + 50].mean(axis=0)
+    return 2.0 + np.asarray(means) + noise
 
 
 def test_a_clear_winner_needs_no_more_points():
@@ -60,11 +68,25 @@ def test_it_ends_after_some_thousand_points_or_the_first_fold(monkeypatch, first
 
 
 def test_four_finalists_of_all_races_go_on():
-    errors = 1.0 + 0.1 * np.arange(5) + 0.01 * RNG.normal(size=(200, 5))
-    one, two = race_of(errors), race_of(errors + 0.15)
+    one, two = race_of(noisy(0.1 * np.arange(5))), race_of(noisy(0.15 + 0.1 * np.arange(5)))
     Final([one, two]).decide()
     kept = [[each.step for each in race.choices] for race in (one, two)]
     assert kept == [[0, 1, 2], [0]] and sum(map(len, kept)) == FINALISTS
+
+
+def test_eight_meet_the_third_look_and_half_of_them_the_last():
+    one, two = race_of(noisy(0.02 * np.arange(7))), race_of(noisy(0.01 + 0.02 * np.arange(7)))
+    Final([one, two]).find_finalists(Looks(50, 100, 150, 180))
+    asked = [(each[:2], each[2]) for race in (one, two) for each in race.holdout.asked]
+    assert [count for span, count in asked if span == (100, 150)] == [4, 4]
+    assert [count for span, count in asked if span == (150, 180)] == [2, 2]
+    assert [[each.step for each in race.choices] for race in (one, two)] == [[0, 1], [0, 1]]
+
+
+def test_choices_that_are_clearly_worse_do_not_reach_the_final():
+    race = race_of(noisy([0.0, 0.2, 5.0]))
+    Final([race]).find_finalists(Looks(50, 100, 150, 180))
+    assert [each.step for each in race.choices] == [0, 1]
 
 
 def test_a_race_without_finalists_is_left_out():

@@ -14,7 +14,7 @@ from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
-from localegop._engine.neighbor_lists import NeighborLists, NeighborSearch
+from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
@@ -226,6 +226,12 @@ class LocalData:
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:
         """Points that centers at these rows may look at; None if all."""
         return self._search.lists(rows, self.threads)
+
+    def keep_neighbor_lists(self, rows: Array) -> KeptLists | None:
+        """Do the same for rows that are looked at some at a time."""
+        if self.limit is None and self.radius is None:
+            return None
+        return KeptLists(lambda some: self._search.some_lists(some, self.threads), rows)
 
     def nearest(self, rows: Array, count: int) -> NDArray[np.int32]:
         """Numbers (q, count) of the points nearest to rows (q, D), in rising order."""

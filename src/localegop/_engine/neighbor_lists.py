@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,6 +48,33 @@ class NeighborLists:
         return NeighborLists.of([self.indices[self.start[i] : self.start[i + 1]] for i in centers])
 
 
+class KeptLists:
+    """The same for centers that are looked at some at a time: each list is searched for once it is needed.
+
+    Parameters
+    ----------
+    search : callable
+        Gives the lists of centers (m, D).
+    centers : ndarray of shape (q, D)
+    """
+
+    def __init__(self, search: Callable[[Array], NeighborLists], centers: Array) -> None:
+        self._search, self._centers = search, centers
+        self._lists: list[NDArray[np.int32] | None] = [None] * len(centers)
+
+    def __getitem__(self, rows: slice) -> NeighborLists:
+        return self.pick(np.arange(len(self._lists))[rows])
+
+    def pick(self, centers: NDArray[np.intp]) -> NeighborLists:
+        """Take the lists of some centers."""
+        unknown = [i for i in centers if self._lists[i] is None]
+        if unknown:
+            found = self._search(self._centers[unknown])
+            for k, i in enumerate(unknown):
+                self._lists[i] = found.indices[found.start[k] : found.start[k + 1]]
+        return NeighborLists.of([known for i in centers if (known := self._lists[i]) is not None])
+
+
 class NeighborSearch:
     """Finds the nearest points of centers, or those within a radius.
 
@@ -73,8 +101,10 @@ class NeighborSearch:
 
     def lists(self, centers: Array, threads: int) -> NeighborLists | None:
         """Points that each center may look at; None if all."""
-        if self.limit is None and self.radius is None:
-            return None
+        return None if self.limit is None and self.radius is None else self.some_lists(centers, threads)
+
+    def some_lists(self, centers: Array, threads: int) -> NeighborLists:
+        """Points that each center may look at, which are not all."""
         if self.radius is None and self.limit is not None:
             found = self.nearest(centers, self.limit, threads)
             start = np.arange(0, found.size + 1, self.limit, dtype=np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.local_data import LocalData, TrainingData
-from localegop._engine.neighbor_lists import NeighborLists
+from localegop._engine.neighbor_lists import KeptLists, NeighborLists
 
 Array = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class LocalSite:
     labels: Array
     sample_weight: Array
     left_out: NDArray[np.int64] | None = None
-    lists: NeighborLists | None = None
+    lists: NeighborLists | KeptLists | None = None
 
     @classmethod
     def at(
@@ -91,7 +91,7 @@ class LocalSite:
     ) -> LocalSite:
         """Return the site at some rows, with their neighbors."""
         keep = 4.0 * data.max_visible * len(rows) <= KEPT_BYTES
-        lists = data.neighbor_lists(rows) if keep else None
+        lists = data.keep_neighbor_lists(rows) if keep else None
         return cls(data, rows, labels, sample_weight, left_out, lists)
 
     @classmethod

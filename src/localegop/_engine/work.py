@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.centers import Centers, Widths
-from localegop._engine.final_fits import FinalFit, Kriging, krige_all
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, FinalFit, Kriging, krige_all
 from localegop._engine.local_data import LocalData
 
 Array = NDArray[np.float64]
@@ -61,11 +61,11 @@ class PolynomialFits:
 class KrigingFits:
     """Kriging by several processes, in neighborhoods of one effective size.
 
-    The results are values (center, process, output), and variance factors (center, process) if asked for.
+    Each uses so many of the heaviest points at most. The results are values (center, process, output).
     """
 
     processes: tuple[Kriging, ...]
-    variances: bool = False
+    most: int = MAX_KRIGING_POINTS
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
@@ -76,8 +76,7 @@ class KrigingFits:
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
     ) -> tuple[Array, ...]:
         """See :class:`Work`."""
-        batch = krige_all(self.processes, data, centers, shapes, widths, variances=self.variances)
-        return (batch.value, batch.variance_factor) if self.variances else (batch.value,)
+        return (krige_all(self.processes, data, centers, shapes, widths, most=self.most).value,)
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,10 @@ from localegop._fit.plan import Learned, learn
 from localegop._fit.process import ProcessBackend
 from localegop._fit.trials import Start
 from localegop._predict.decisions import LooDiagnostics
+from localegop._predict.later import Later
 from localegop._predict.model import Model
 from localegop._predict.rivals import Rival, in_half
+from localegop._predict.uncertainty import Diagnostics
 from localegop._progress import SILENT, Progress
 from localegop.schedules import EffectiveSizeSchedule
 
@@ -167,14 +169,14 @@ class _Learner:
     @cached_property
     def slopes(self) -> Slopes:
         """Slopes of f at these rows; what was found for all rows saves time for halves."""
-        guesses = () if self.everything is None else self.everything.slopes.guesses
-        return find_slopes(self.backend, self.start.data, guesses=guesses)
+        guesses = () if self.everything is None else self.everything.slopes.rounds[:1]
+        return find_slopes(self.backend, self.start.data, guesses)
 
     @cached_property
     def single_slopes(self) -> Slopes:
         """The same where features are stretched one by one."""
-        guesses = () if self.everything is None else self.everything.single_slopes.guesses
-        return find_slopes(self.backend, self.start.data, guesses=guesses, single=True)
+        guesses = () if self.everything is None else self.everything.single_slopes.rounds[:1]
+        return find_slopes(self.backend, self.start.data, guesses, single=True)
 
 
 def _with_gradients(found: Learned[LocalData]) -> Model:
@@ -184,7 +186,8 @@ def _with_gradients(found: Learned[LocalData]) -> Model:
     value, gradients, _ = final_fits(site, field, choice, shapes)
     unknown, nothing = np.zeros_like(value), np.zeros(0)
     loo = LooDiagnostics(site.labels - value, unknown, gradients, unknown, unknown, nothing, nothing)
-    return Model(found.decisions, found.data, nothing.astype(np.intp), nothing, field, loo)
+    known = Later.known(Diagnostics(loo, None))
+    return Model(found.decisions, found.data, nothing.astype(np.intp), nothing, field, known)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData, TrainingData
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
-from localegop._predict.decisions import Decisions, LooDiagnostics
-from localegop._predict.uncertainty import Calibration
+from localegop._predict.decisions import Decisions
+from localegop._predict.later import Later
+from localegop._predict.uncertainty import Diagnostics
 
 Array = NDArray[np.float64]
 D = TypeVar("D", bound=TrainingData)  # training data in some units
@@ -84,7 +85,6 @@ class Backend(Protocol[D, M_co]):
         data: D,
         decisions: Decisions,
         field: GradientField,
-        loo: LooDiagnostics,
-        calibration: Calibration,
+        diagnostics: Later[Diagnostics],
     ) -> M_co:
         """Put together a fitted model."""

@@ -20,6 +20,7 @@ from localegop._data.sums import Extent
 from localegop._data.units import rotate
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.gradient_field import spread_points
+from localegop._engine.local_data import LocalData
 from localegop._engine.metric import spectrum
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.pilot_fits import run_pilot
@@ -57,48 +58,74 @@ RULES: dict[str, AxisRule] = {"slopes": SHARP, "gentle": GENTLE, "features": FEA
 
 @dataclass(frozen=True)
 class Slopes:
-    """Averaged outer product (D, D) of gradients over all data, and the processes that were tried first."""
+    """Averaged outer product (D, D) of gradients over all data, and the processes of the rounds to it."""
 
     agop: Array
-    guesses: list[GlobalKriging]
+    rounds: list[GlobalKriging]
 
 
 def find_slopes(
     backend: Backend[D, M_co],
     data: D,
-    held_out: NDArray[np.intp] | None = None,
     guesses: Sequence[GlobalKriging] = (),
     *,
     single: bool = False,
 ) -> Slopes:
-    """Find the slopes of f, without some points if given; guesses save time.
+    """Find the slopes of f by rounds of processes, each in axes from the slopes of the one before.
 
+    Guesses of the first process save time.
     With ``single``, rounds only stretch the features, each by itself. Where these are many for the number
     of rows, turned axes follow the noise of the labels, and columns of noise are found in this way only.
     """
-    seen = data if held_out is None else data.without(held_out)
-    sample = backend.gather(seen, spread_points(seen.n, SAMPLE))
-    found = backend.extent(seen)
-    labels, weight = sample.labels, sample.sample_weight
+    sample, extent = _sample(backend, data)
     axes, agop, least = np.eye(data.dimension), np.eye(data.dimension), np.inf
-    first: list[GlobalKriging] = []
-    rule, gain = (FEATURES, SINGLE_GAIN) if single else (GENTLE, GAIN)
-    for _ in range(MOST_SINGLE_ROUNDS if single else MOST_ROUNDS):
+    rounds: list[GlobalKriging] = []
+    rule, gain, most = (
+        (FEATURES, SINGLE_GAIN, MOST_SINGLE_ROUNDS) if single else (GENTLE, GAIN, MOST_ROUNDS)
+    )
+    while len(rounds) < most:
         rows = rotate(sample.rows, axes)
-        search = GlobalSearch(rows, labels, weight)
-        found_here = search.best(guesses or search.first_guesses())
-        first = first or found_here
-        error = search.error(found_here[0])
+        search = GlobalSearch(rows, sample.labels, sample.sample_weight)
+        process = search.best(rounds[-1:] or guesses or search.first_guesses())[0]
+        error = search.error(process)
         if not error < gain * least:
             break
         least = error
-        gradients = (
-            SolvedProcess(found_here[0], rows, labels, weight).without_own(np.arange(len(rows))).gradient
-        )
-        agop = global_agop(axes, gradients, weight)
-        axes = axes_from(found, agop, rule)
-        guesses = found_here[:1]
-    return Slopes(agop, first[:1])
+        rounds.append(process)
+        agop = _agop_of(process, sample, rows, axes)
+        axes = axes_from(extent, agop, rule)
+    return Slopes(agop, rounds)
+
+
+def repeat_slopes(
+    backend: Backend[D, M_co],
+    data: D,
+    rounds: Sequence[GlobalKriging],
+    *,
+    single: bool = False,
+) -> Array:
+    """Find the slopes (D, D) of f in some of the data, by the rounds of processes found in all.
+
+    Lengths and ridges tell next to nothing of the labels that are left out.
+    """
+    sample, extent = _sample(backend, data)
+    axes = agop = np.eye(data.dimension)
+    for process in rounds:
+        agop = _agop_of(process, sample, rotate(sample.rows, axes), axes)
+        axes = axes_from(extent, agop, FEATURES if single else GENTLE)
+    return agop
+
+
+def _sample(backend: Backend[D, M_co], data: D) -> tuple[LocalData, Extent]:
+    """Take some rows, and the extent of all."""
+    return backend.gather(data, spread_points(data.n, SAMPLE)), backend.extent(data)
+
+
+def _agop_of(process: GlobalKriging, sample: LocalData, rows: Array, axes: Array) -> Array:
+    """Average outer product (D, D) of the gradients of a process of some rows in some axes."""
+    solved = SolvedProcess(process, rows, sample.labels, sample.sample_weight)
+    gradients = solved.without_own(np.arange(len(rows))).gradient
+    return global_agop(axes, gradients, sample.sample_weight)
 
 
 def find_axes_by_pilots(

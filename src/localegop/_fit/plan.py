@@ -18,7 +18,14 @@ from localegop._engine.gradient_field import GradientField, learn_field, spread_
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
-from localegop._fit.initial_axes import RULES, Slopes, axes_from, find_axes_by_pilots, find_slopes
+from localegop._fit.initial_axes import (
+    RULES,
+    Slopes,
+    axes_from,
+    find_axes_by_pilots,
+    find_slopes,
+    repeat_slopes,
+)
 from localegop._fit.initial_units import find_initial_units
 from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.optimism import measure_optimism
@@ -28,9 +35,11 @@ from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
 from localegop._fit.trials import Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
+from localegop._predict.later import Later
 from localegop._predict.model import Model
 from localegop._predict.rivals import Origin, Rivals
 from localegop._predict.support import Spacing, reach_from
+from localegop._predict.uncertainty import Diagnostics
 from localegop._progress import SILENT, Progress
 from localegop._selection.final import Final
 from localegop._selection.folds import FEWEST_POINTS, draw_folds
@@ -156,17 +165,20 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     extent = backend.extent(data)
 
     @cache
-    def slopes(k: int | None, single: bool) -> Slopes:
-        if k is None:
-            return find_slopes(backend, data, single=single)
-        guesses = slopes(None, single).guesses
-        return find_slopes(backend, data, search.folds[k], guesses, single=single)
+    def slopes(single: bool) -> Slopes:
+        return find_slopes(backend, data, single=single)
+
+    @cache
+    def agop_of_fold(k: int, single: bool) -> Array:
+        rest = data.without(search.folds[k])
+        return repeat_slopes(backend, rest, slopes(single).rounds, single=single)
 
     def trial(origin: Origin) -> Trial[D, M_co]:
         rule = RULES[origin]
 
         def axes(k: int | None) -> Array:
-            return axes_from(extent, slopes(k, rule.single).agop, rule)
+            agop = slopes(rule.single).agop if k is None else agop_of_fold(k, rule.single)
+            return axes_from(extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
         return Trial(search, start, axes if search.few_rows else None, origin=origin)
@@ -226,8 +238,9 @@ def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array
     search_widely = best.start.data.n >= MANY_ROWS
     for trial in left:
         trial.finish(widen=trial is best or search_widely)
-    tally = Tally.of([trial.race for trial in left])
     final = Final([trial.race for trial in left])
+    final.find_finalists(best.looks)
+    tally = Tally.of([trial.race for trial in left])
     final.decide()
     winner, choice = final.best
     rivals = remember_rivals(tally, left, winner, choice)
@@ -274,16 +287,22 @@ def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Lear
 
 
 def _complete(backend: Backend[D, M_co], found: Learned[D]) -> M_co:
-    """See how the final fits do at the anchors, and put the model together."""
-    decisions, n = found.decisions, found.data.n
+    """Put the model together; how the final fits do at the anchors is seen when somebody asks."""
     robustness = None if backend.robustness is None else backend.robustness[found.points]
+    diagnostics = Later(lambda: _diagnose(found, robustness))
+    return backend.model(found.data, found.decisions, found.field, diagnostics)
+
+
+def _diagnose(found: Learned[D], robustness: Array | None) -> Diagnostics:
+    """See how the final fits do at the anchors."""
+    decisions, n = found.decisions, found.data.n
     loo, calibration = leave_one_out_fits(
         found.site, found.field, decisions.choice, decisions.reach, robustness
     )
     if found.held_out is not None:
         held = len(draw_folds(n, decisions.settings.seed)[0])
         calibration = calibration.widen(measure_optimism(loo.residuals, found.held_out, 1.0 - held / n))
-    return backend.model(found.data, decisions, found.field, loo, calibration)
+    return Diagnostics(loo, calibration)
 
 
 def _reach(site: Site) -> float:

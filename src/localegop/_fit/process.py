@@ -13,9 +13,10 @@ from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._engine.sites import LocalSite, Site
 from localegop._fit.blend_choice import choose_blending
-from localegop._predict.decisions import Decisions, LooDiagnostics
+from localegop._predict.decisions import Decisions
+from localegop._predict.later import Later
 from localegop._predict.model import Model
-from localegop._predict.uncertainty import Calibration
+from localegop._predict.uncertainty import Diagnostics
 
 Array = NDArray[np.float64]
 
@@ -66,8 +67,7 @@ class ProcessBackend:
         data: LocalData,
         decisions: Decisions,
         field: GradientField,
-        loo: LooDiagnostics,
-        calibration: Calibration,
+        diagnostics: Later[Diagnostics],
     ) -> Model:
         """See :class:`Backend`."""
         blend = choose_blending(data, field, decisions.choice)
@@ -77,8 +77,7 @@ class ProcessBackend:
             self.rows.position,
             self.rows.part,
             field,
-            loo,
-            calibration,
+            diagnostics,
             blend,
             self.robustness,
             self.rows.X,

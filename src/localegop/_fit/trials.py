@@ -35,9 +35,12 @@ ROWS_PER_FEATURE = 100  # fewer are few: each fold then finds its own axes
 FOLD_ANCHORS = 300
 WIDEST = 16_384.0  # effective size
 MOST_COMPARED = 12  # choices of a trial that lie around its best
-FINISHERS = 6  # of these, that meet the last round
+FINISHERS = 6  # of these, that may reach the final
 OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
-PROCESSES, GLOBAL = 12, 1  # kinds of kriging, and of global processes, that go on
+FEW_KRIGING_POINTS = (
+    100  # neighbors with which kinds of kriging are compared first, at a quarter of the cost
+)
+PROCESSES, GLOBAL = 8, 1  # kinds of kriging, and of global processes, that go on
 MOST_STEPS = 2  # after which kriging is tried again
 GLOBAL_FIRST = ("gentle", "features")
 KINDS = (Polynomial, Kriging, GlobalKriging)
@@ -168,12 +171,13 @@ class Trial(Generic[D, M_co]):
 
     def _race_processes(self) -> list[Choice]:
         """Race the kinds of kriging, before any step."""
-        race = Race(self.holdout, smooth_processes((0,), self.largest_size))
-        race.run_to(self.looks.first // 2)
-        race.keep(PROCESSES)
-        if race.means.min() > PRECISE:
-            race.join(noisy_processes((0,), self.largest_size))
-            race.keep(PROCESSES)
+        sketch = self.holdout.with_kriging_points(FEW_KRIGING_POINTS)
+        first = Race(sketch, smooth_processes((0,), self.largest_size))
+        first.run_to(self.looks.first // 2)
+        if first.means.min() > PRECISE:
+            first.join(noisy_processes((0,), self.largest_size))
+        first.keep(PROCESSES)
+        race = Race(self.holdout, first.choices)
         race.run_to(self.looks.first)
         race.keep(PROCESSES // 2)
         return race.ranked
@@ -198,7 +202,7 @@ class Trial(Generic[D, M_co]):
         return race.choices
 
     def finish(self, *, widen: bool) -> None:
-        """Finish the race: a last look around the best polynomial, with larger sizes too if asked for."""
+        """Finish the race but for the final: look around the best polynomial, at larger sizes if asked."""
         race = self.race
         polynomials = [k for k, one in enumerate(race.choices) if isinstance(one.final, Polynomial)]
         if polynomials:
@@ -207,8 +211,6 @@ class Trial(Generic[D, M_co]):
                 best = self._widen(best)
             race.join(self._choices(self.grid.finer(best, self.widest if widen else self.largest_size)))
         race.keep(FINISHERS, OF_EACH_KIND)
-        race.run_to(self.looks.last)
-        race.keep(FINISHERS)
         race.look_closer()
 
     def _widen(self, best: Choice) -> Choice:

@@ -22,11 +22,13 @@ from localegop._engine.recursion import Recursion, Stage
 from localegop._predict.blending import Blending, fade
 from localegop._predict.decisions import FORGOTTEN, Decisions, LooDiagnostics, weights_before
 from localegop._predict.gaps import global_spread, squared_spread
+from localegop._predict.later import Later
 from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
 from localegop._predict.uncertainty import (
     QUERY_HELD_OUT,
     Calibration,
+    Diagnostics,
     expect_deviation,
     expect_gap,
     gradients_around,
@@ -80,10 +82,10 @@ class Model:
     part : ndarray of shape (n_given,)
         and its part of the weight there.
     field : GradientField or None
-    loo : LooDiagnostics or None
-        None with the query strategy, as the field.
-    calibration : Calibration or None
-        None where it has to be made when intervals are asked for.
+        None with the query strategy.
+    diagnostics : Later or None
+        What the final fits at the anchors leave behind, made when it is first needed: predictions alone
+        never do. None with the query strategy.
     blending : Blending or None
         None where every query has a fit of its own.
     robustness : ndarray of shape (n,) or None
@@ -97,11 +99,20 @@ class Model:
     position: NDArray[np.intp]
     part: Array
     field: GradientField | None = None
-    loo: LooDiagnostics | None = None
-    calibration: Calibration | None = None
+    diagnostics: Later[Diagnostics] | None = None
     blending: Blending | None = None
     robustness: Array | None = None
     features: Array | None = None
+
+    @property
+    def loo(self) -> LooDiagnostics | None:
+        """What the final fits at the anchors leave behind; None with the query strategy."""
+        return None if self.diagnostics is None else self.diagnostics().loo
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What intervals are widened by; None where it has to be made when intervals are asked for."""
+        return None if self.diagnostics is None else self.diagnostics().calibration
 
     @property
     def loo_residuals(self) -> Array | None:
@@ -323,7 +334,8 @@ class Model:
     ) -> Surroundings:
         """Noise, error and slopes around centers."""
         units, threads = self.decisions.units, self.data.threads
-        if self.loo is None:
+        loo = self.loo
+        if loo is None:
             assert place.loo_error is not None and place.agop is not None
             noise = np.sqrt(place.loo_error / (1.0 + fit.variance_factor))[:, None] * units.label_scale
             slope = np.trace(place.agop, axis1=1, axis2=2)[:, None] * np.ones(self.data.outputs)
@@ -331,22 +343,22 @@ class Model:
             return Surroundings(noise, np.zeros_like(noise), error, place.agop, np.maximum(slope, 0.0))
         assert self.field is not None
         near = surroundings(self.field, place.centers.rows, place.shape)
-        noise = np.sqrt(near.means(self.loo.noise, threads)) * units.label_scale
+        noise = np.sqrt(near.means(loo.noise, threads)) * units.label_scale
         if isinstance(self.decisions.choice.final, GlobalKriging):
             spread = global_spread(self.data, place.centers, place.shape)
         else:
             spread = squared_spread(self.data, place.centers, place.shape, place.widths)
-        gap = expect_gap(self.loo, near, spread, fit.variance_factor, threads) * units.label_scale
-        squares = np.mean((self.loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
+        gap = expect_gap(loo, near, spread, fit.variance_factor, threads) * units.label_scale
+        squares = np.mean((loo.residuals * units.label_scale) ** 2, axis=1, keepdims=True)
         error = near.means(squares, threads)[:, 0]
         agop, slope = np.zeros((len(place.centers), 0, 0)), np.zeros_like(noise)
         if agops or slopes:
             near = gradients_around(self.field, place.centers.rows, place.shape)
         if agops:
             agop = np.empty_like(place.shape)
-            near.outer_products(self.loo.gradients, agop, threads)
+            near.outer_products(loo.gradients, agop, threads)
         if slopes:
-            slope = near.means(np.sum(self.loo.gradients**2, axis=2), threads)
+            slope = near.means(np.sum(loo.gradients**2, axis=2), threads)
         return Surroundings(noise, gap, error, agop, slope)
 
     def neighbors_at(self, query: Array) -> Neighbors:

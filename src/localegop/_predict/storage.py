@@ -29,10 +29,11 @@ from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.file_rules import FAR, check_file, check_model
+from localegop._predict.later import Later
 from localegop._predict.model import Model
 from localegop._predict.parameters import decode_parameters
 from localegop._predict.rivals import Rival, Rivals
-from localegop._predict.uncertainty import Calibration
+from localegop._predict.uncertainty import Calibration, Diagnostics
 from localegop.kernels import as_kernel
 
 Array = NDArray[np.float64]
@@ -161,14 +162,15 @@ def unpack_model(
         decisions, data, position, own["part"], robustness=robustness, features=own.get("features")
     )
     check_features(model.features, decisions, data.rows)
+    loo, calibration = None, unpack_calibration(own) if "scores" in own else None
     if header["steps"] is not None:
         near = data.seeing(settings.nearest)  # with which gradients were learned
         anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
         update = decisions.update
         field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
-        model = replace(model, field=field, loo=loo)
-    if "scores" in own:
-        model = replace(model, calibration=unpack_calibration(own))
+        model = replace(model, field=field)
+    if loo is not None or calibration is not None:
+        model = replace(model, diagnostics=Later.known(Diagnostics(loo, calibration)))
     if header["blend_near"] is not None:
         able = model.field is not None and can_blend(data, decisions.choice)
         require(able, "model.blend_near is given for a model that cannot blend")

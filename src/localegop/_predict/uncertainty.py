@@ -81,6 +81,17 @@ class Calibration:
         return np.stack([near, np.where(np.isinf(near), np.inf, gaps)])
 
 
+@dataclass(frozen=True)
+class Diagnostics:
+    """What the final fits at the anchors leave behind, and the calibration of intervals by them.
+
+    ``loo`` is None with the query strategy, ``calibration`` where intervals are not asked for.
+    """
+
+    loo: LooDiagnostics | None
+    calibration: Calibration | None
+
+
 def _sort_scores(scores: Array, weight: Array) -> tuple[Array, Array]:
     """Scores (m, K), rising, and the sums of weights (m, K) up to each of them."""
     order = np.argsort(scores, axis=0, kind="stable")

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._selection.race import Race, differences, expected_errors
+from localegop._selection.race import Looks, Race, choose_best, differences, expected_errors
 
 Array = NDArray[np.float64]
 
-FINALISTS = 4
+SEMIFINALISTS, FINALISTS = 8, 4
+SEMIFINALISTS_OF_EACH_KIND, FINALISTS_OF_EACH_KIND = 2, 1  # in any case, unless clearly worse
 MOST_POINTS = 2000  # held-out points that they meet; more took half of the time of fits without noise
 SURE = 2.0  # standard errors of a difference that is taken for real
 MATTERS = 0.1  # share of the expected error below which a difference does not matter
@@ -38,19 +39,24 @@ class Final:
         race, k = self._owners[int(np.argmin(self._expected()))]
         return np.ascontiguousarray(self.races[race].errors[:, k])
 
+    def find_finalists(self, looks: Looks) -> None:
+        """Let some choices meet more points, and the better half of them the points of the last look."""
+        self._keep(SEMIFINALISTS, SEMIFINALISTS_OF_EACH_KIND)
+        self._run_to(looks.third)
+        self._keep(FINALISTS, FINALISTS_OF_EACH_KIND)
+        self._run_to(looks.last)
+
     def decide(self) -> None:
         """Let the finalists meet more and more points, until it does not matter which of them is taken.
 
         There is an end to it: some thousand points, or the first fold where that has more.
         """
-        self._keep_finalists()
+        self._keep(FINALISTS)
         holdout = self.races[0].holdout
         most = min(holdout.count, max(MOST_POINTS, holdout.first_count))
         while self.points < most and self._undecided():
-            points = 2 * self.points
-            for race in self.races:
-                if race.choices:
-                    race.run_to(points)
+            self._run_to(2 * self.points)
+            self._keep(FINALISTS)
 
     @property
     def points(self) -> int:
@@ -71,9 +77,16 @@ class Final:
         is_process = np.concatenate([race.is_process for race in self.races])
         return expected_errors(*self._errors(), variances, is_process)
 
-    def _keep_finalists(self) -> None:
-        best = set(np.argsort(self._expected(), kind="stable")[:FINALISTS].tolist())
-        kept = [owner for number, owner in enumerate(self._owners) if number in best]
+    def _run_to(self, points: int) -> None:
+        for race in self.races:
+            if race.choices:
+                race.run_to(points)
+
+    def _keep(self, count: int, of_each_kind: int = 0) -> None:
+        """Let only the best go on, as in a race."""
+        kinds = [type(choice.final) for race in self.races for choice in race.choices]
+        best = choose_best(self._expected(), *self._errors(), kinds, count, of_each_kind)
+        kept = [self._owners[number] for number in best]
         for r, race in enumerate(self.races):
             race.keep_only(np.array([k for owner, k in kept if owner == r], dtype=np.intp))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
@@ -94,10 +94,17 @@ class Holdout:
         Gives the fold of a number.
     sizes : sequence of int
         Numbers of points that the folds hold out.
+    kriging_points : int
+        Neighbors that kriging uses at most.
     """
 
-    def __init__(self, learn: Callable[[int], LearnedFold], sizes: Sequence[int]) -> None:
-        self._learn, self._learned = learn, dict[int, LearnedFold]()
+    def __init__(
+        self,
+        learn: Callable[[int], LearnedFold],
+        sizes: Sequence[int],
+        kriging_points: int = MAX_KRIGING_POINTS,
+    ) -> None:
+        self._learn, self._learned, self.kriging_points = learn, dict[int, LearnedFold](), kriging_points
         self._ends = np.cumsum(sizes)
         self._known: dict[Choice, Array] = {}  # errors at the first points, which races ask for repeatedly
 
@@ -117,6 +124,10 @@ class Holdout:
             self._learned[k] = self._learn(k)
         return self._learned[k]
 
+    def with_kriging_points(self, most: int) -> Holdout:
+        """Take the same points, with kriging that uses other numbers of neighbors."""
+        return Holdout(self.fold, np.diff(self._ends, prepend=0).tolist(), most)
+
     def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
         """Squared errors (point, choice) at held-out points from ``start`` to ``stop``; their weights.
 
@@ -128,7 +139,7 @@ class Holdout:
             groups[min(len(self._known.get(choice, ())), stop)].append(choice)
         beyond: dict[Choice, Array] = {}  # what was asked for without the points before
         for known, some in groups.items():
-            found = self._measure(errors_at, some, max(known, start), stop).T
+            found = self._measure(self._errors_at, some, max(known, start), stop).T
             if known < start:
                 beyond |= dict(zip(some, found, strict=True))
                 continue
@@ -141,6 +152,9 @@ class Holdout:
         """Mean variance factors (choice,) of choices at the first held-out points."""
         found = self._measure(variances_at, choices, 0, min(stop, self.count))
         return weighted_means(found, self._weights(0, min(stop, self.count)))
+
+    def _errors_at(self, fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
+        return errors_at(fold, site, choices, self.kriging_points)
 
     def _weights(self, start: int, stop: int) -> Array:
         """Weights of the held-out points of a range."""
@@ -173,7 +187,9 @@ class Holdout:
         return parts
 
 
-def errors_at(fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
+def errors_at(
+    fold: LearnedFold, site: Site, choices: Sequence[Choice], kriging_points: int = MAX_KRIGING_POINTS
+) -> Array:
     """Squared errors (point, choice) at some of the points held out, averaged over outputs."""
     errors = np.empty((len(site), len(choices)))
     for k, choice in enumerate(choices):
@@ -181,7 +197,7 @@ def errors_at(fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array
             values = fold.everything.solved(choice.final).at(site.rows).value
             errors[:, k] = np.mean((values - site.labels) ** 2, axis=1)
     local = [k for k, choice in enumerate(choices) if not isinstance(choice.final, GlobalKriging)]
-    for numbers, values in _fits_by_step(fold, site, choices, local, variances=False):
+    for numbers, values in _fits_by_step(fold, site, choices, local, kriging_points=kriging_points):
         errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
     return errors
 
@@ -202,9 +218,18 @@ def weighted_means(values: Array, weight: Array) -> Array:
 
 
 def _fits_by_step(
-    fold: LearnedFold, site: Site, choices: Sequence[Choice], numbers: Sequence[int], *, variances: bool
+    fold: LearnedFold,
+    site: Site,
+    choices: Sequence[Choice],
+    numbers: Sequence[int],
+    *,
+    variances: bool = False,
+    kriging_points: int = MAX_KRIGING_POINTS,
 ) -> Iterator[tuple[list[int], Array]]:
-    """Numbers of the choices of each kind and step, of those asked for, with their values or variances."""
+    """Numbers of the choices of each kind and step, of those asked for, with their values or variances.
+
+    Variances are those of polynomials only.
+    """
     if not numbers:
         return
     field = fold.field_for([choices[k] for k in numbers])
@@ -213,10 +238,12 @@ def _fits_by_step(
         groups[choices[k].step, type(choices[k].final)].append(k)
     last = max(step for step, _ in groups)
     for step, shapes in enumerate(field.shapes(site.rows, last)):
-        for kind, find in ((Polynomial, _polynomials), (Kriging, _processes)):
-            if here := groups.get((step, kind)):
-                some = [choices[k] for k in here]
-                yield here, find(field, site, step, shapes, some, variances=variances)
+        if here := groups.get((step, Polynomial)):
+            some = [choices[k] for k in here]
+            yield here, _polynomials(field, site, step, shapes, some, variances=variances)
+        if here := groups.get((step, Kriging)):
+            some = [choices[k] for k in here]
+            yield here, _processes(field, site, step, shapes, some, kriging_points)
 
 
 def _polynomials(
@@ -255,13 +282,12 @@ def _processes(
     step: int,
     shapes: Array,
     choices: Sequence[Choice],
-    *,
-    variances: bool,
+    kriging_points: int,
 ) -> Array:
-    """Values (point, choice, output) of kriging after a step, or variance factors (point, choice)."""
+    """Values (point, choice, output) of kriging after a step."""
     finals = [choice.final for choice in choices if isinstance(choice.final, Kriging)]
     order = sorted(range(len(finals)), key=lambda k: finals[k].order)  # sharing covariances
     widths = field.update.widths(step, len(site), field, choices[0].sizes)
-    work = KrigingFits(tuple(finals[k] for k in order), variances)
-    found = site.run(work, shapes, widths)[-1]
+    work = KrigingFits(tuple(finals[k] for k in order), kriging_points)
+    (found,) = site.run(work, shapes, widths)
     return found[:, np.argsort(order)]

@@ -9,6 +9,7 @@ that by more than chance, or by a clear share.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,13 +34,14 @@ class Looks:
 
     first: int = 100
     second: int = 300
+    third: int = 600
     last: int = 1000
 
     @classmethod
     def for_rows(cls, n: int) -> Looks:
         """Return the rounds of a fit to n rows: small errors of many rows take more points to be seen."""
         factor = min(max(n / FEW_ROWS, 1.0), MORE_POINTS)
-        return cls(*(round(factor * points) for points in (cls.first, cls.second, cls.last)))
+        return cls(*(round(factor * points) for points in (cls.first, cls.second, cls.third, cls.last)))
 
 
 class Race:
@@ -115,15 +117,8 @@ class Race:
         if not self.choices or count == 0:
             self.keep_only(np.zeros(0, dtype=np.intp))
             return
-        order = np.argsort(self.expected(), kind="stable")
-        seen, doubt = differences(self.errors, self.weight, int(order[0]))
-        best = [*order[:count], *(k for k in order[count:] if self._rank_in_kind(order, k) < of_each_kind)]
-        self.keep_only(np.sort([k for k in best if seen[k] <= CLEARLY * doubt[k]]))
-
-    def _rank_in_kind(self, order: NDArray[np.intp], number: int) -> int:
-        """Count the choices of the same kind that are before one in an order."""
-        kinds = [type(self.choices[k].final) for k in order[: order.tolist().index(number)]]
-        return kinds.count(type(self.choices[number].final))
+        kinds = [type(choice.final) for choice in self.choices]
+        self.keep_only(choose_best(self.expected(), self.errors, self.weight, kinds, count, of_each_kind))
 
     def keep_only(self, numbers: NDArray[np.intp]) -> None:
         """Let only the choices of these numbers go on."""
@@ -155,6 +150,25 @@ def expected_errors(
     lacking = np.minimum(doubt + gain, means - CLEAR_GAIN * means[best])
     handicap = means.min() * variances[best] + np.maximum(lacking, 0.0)
     return np.where(is_process, found + handicap, found)
+
+
+def choose_best(
+    expected: Array,
+    errors: Array,
+    sample_weight: Array,
+    kinds: Sequence[type],
+    count: int,
+    of_each_kind: int,
+) -> NDArray[np.intp]:
+    """Numbers of the choices that go on, in rising order; see :meth:`Race.keep`."""
+    order = np.argsort(expected, kind="stable")
+    seen, doubt = differences(errors, sample_weight, int(order[0]))
+    best, met = [], Counter[type]()
+    for rank, k in enumerate(order):
+        if rank < count or met[kinds[k]] < of_each_kind:
+            best.append(k)
+        met[kinds[k]] += 1
+    return np.sort([k for k in best if seen[k] <= CLEARLY * doubt[k]])
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:

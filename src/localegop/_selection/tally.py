@@ -38,13 +38,13 @@ class Tally:
 
     @classmethod
     def of(cls, races: Sequence[Race]) -> Tally:
-        """Return the state of races, at the points that all have met."""
-        points = min(race.points for race in races)
+        """Return the state of races, at the points that all choices have met."""
+        points = min(race.points for race in races if race.choices)
         return cls(
             [r for r, race in enumerate(races) for _ in race.choices],
             [choice for race in races for choice in race.choices],
-            np.concatenate([race.errors[:points] for race in races], axis=1),
-            races[0].weight[:points],
+            np.concatenate([race.errors[:points] for race in races if race.choices], axis=1),
+            next(race.weight for race in races if race.choices)[:points],
             np.concatenate([race.variances for race in races]),
             np.concatenate([race.is_process for race in races]),
         )

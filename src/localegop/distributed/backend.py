@@ -17,8 +17,9 @@ from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
-from localegop._predict.decisions import Decisions, LooDiagnostics
-from localegop._predict.uncertainty import Calibration
+from localegop._predict.decisions import Decisions
+from localegop._predict.later import Later
+from localegop._predict.uncertainty import Diagnostics
 from localegop.distributed.models import PartitionedModel
 from localegop.distributed.partitions import (
     Numbers,
@@ -78,11 +79,11 @@ class ClusterBackend:
         data: PartitionedData,
         decisions: Decisions,
         field: GradientField,
-        loo: LooDiagnostics,
-        calibration: Calibration,
+        diagnostics: Later[Diagnostics],
     ) -> PartitionedModel:
         """See :class:`Backend`."""
-        found = data.partitioning
+        found, known = data.partitioning, diagnostics()  # now, while the rows are on the cluster
+        assert known.loo is not None and known.calibration is not None
         # The tables have all that is needed later.
         slim = replace(data, source=replace(data.source, ranges=[]), in_old_axes=None, origin=None)
         return PartitionedModel(
@@ -92,7 +93,7 @@ class ClusterBackend:
             found.tables,
             found.boxes,
             field,
-            loo,
-            calibration,
+            known.loo,
+            known.calibration,
             self.robustness,
         )

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from localegop._engine.gradient_field import spread_points
 from localegop._fit.blend_choice import choose_blending
+from localegop._predict.later import Later
 from localegop._predict.model import Model
+from localegop._predict.uncertainty import Diagnostics
 from localegop.distributed.models import PartitionedModel, QueryContext
 from localegop.distributed.predicting import attach_rows, lazy_halos, with_halo
 from localegop.distributed.tables import Table, merge_sorted
@@ -39,7 +41,7 @@ def gather_model(model: PartitionedModel) -> Model:
         found,
         position=position,
         part=part,
-        calibration=model.calibration,
+        diagnostics=Later.known(Diagnostics(found.loo, model.calibration)),
         blending=blending,
         robustness=model.robustness,
     )

@@ -14,7 +14,9 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from localegop._predict.later import Later
 from localegop._predict.model import Model, Requested
+from localegop._predict.uncertainty import Diagnostics
 from localegop.distributed.halo import HaloRegion, halo_region, halo_rows
 from localegop.distributed.models import PartitionedModel, QueryContext
 from localegop.distributed.partitions import local_data
@@ -112,7 +114,8 @@ def _fit_in_partition(
 def attach_rows(context: QueryContext, table: Table) -> Model:
     """Model that knows only the rows of a table, and not what became of the input rows."""
     data, nothing = local_data(table, context.n, context.options), np.zeros(0)
-    return Model(context.decisions, data, nothing.astype(np.intp), nothing, context.field, context.loo)
+    known = Later.known(Diagnostics(context.loo, None))
+    return Model(context.decisions, data, nothing.astype(np.intp), nothing, context.field, known)
 
 
 def _merge_fits(routed: RoutedQueries, fits: list[LocalFits | None]) -> LocalFits | None:

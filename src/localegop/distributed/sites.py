@@ -38,7 +38,7 @@ class SiteInPartition(LocalSite):
     def __sizeof__(self) -> int:  # for the scheduler, which moves what is small
         data, lists = self.data, self.lists
         rows = 2 * (data.rows.nbytes + data.labels.nbytes + data.sample_weight.nbytes)
-        return rows + self.rows.nbytes + (0 if lists is None else lists.indices.nbytes)
+        return rows + self.rows.nbytes + (lists.indices.nbytes if isinstance(lists, NeighborLists) else 0)
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def prepare_site(
 
 def _drop_unused_rows(site: LocalSite) -> LocalSite:
     """Leave out the rows that no center looks at, where the lists tell the nearest."""
-    lists, own, data = site.lists, site.left_out, site.data
+    lists, own, data = None if site.lists is None else site.lists[:], site.left_out, site.data
     if lists is None or data.radius is not None:
-        return site
+        return replace(site, lists=lists)
     used = np.zeros(data.n, dtype=bool)
     used[lists.indices] = True
     if own is not None:
