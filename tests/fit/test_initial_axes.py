@@ -10,6 +10,7 @@ from localegop._fit.initial_axes import (
     FEATURES,
     GENTLE,
     SHARP,
+    Sample,
     axes_from,
     find_slopes,
     global_agop,
@@ -27,12 +28,16 @@ def local_data(X, y):
     return LocalData(X, y.reshape(len(y), -1), np.ones(len(y)), **options)
 
 
+def slopes_of(data, **options):
+    return find_slopes(Sample.take(BACKEND, data), **options)
+
+
 def test_a_ridge_function_has_one_direction():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     direction = np.array([1.0, 2.0, 0.0, -1.0]) / np.sqrt(6.0)
     data = local_data(X, np.sin(X @ direction))
-    found = find_slopes(BACKEND, data).agop
+    found = slopes_of(data).agop
     assert direction @ found @ direction > 0.99 * np.trace(found)
     exact = global_agop(np.eye(4), np.cos(X @ direction)[:, None, None] * direction, np.ones(400))
     assert found == pytest.approx(exact, abs=0.02 * np.trace(exact))
@@ -61,12 +66,12 @@ def test_known_rounds_are_repeated_with_the_rows_that_are_left(single):
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=120)
     held_out = np.arange(0, 120, 5)
     rest = np.setdiff1d(np.arange(120), held_out)
-    found = find_slopes(BACKEND, local_data(X[rest], y[rest]), single=single)
+    found = slopes_of(local_data(X[rest], y[rest]), single=single)
     assert found.rounds
     spoiled = y.copy()
     spoiled[held_out] += 100.0 * rng.normal(size=len(held_out))
     left = local_data(X, spoiled).without(held_out)
-    again = repeat_slopes(BACKEND, left, found.rounds, single=single)
+    again = repeat_slopes(Sample.take(BACKEND, left), found.rounds, single=single)
     np.testing.assert_array_equal(again, found.agop)
 
 
@@ -77,7 +82,7 @@ def test_weights_count_as_repeated_rows_do():
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
     plain, heavy = local_data(X, y), local_data(X, y)
     heavy = heavy.like(heavy.rows, heavy.labels, np.full(90, 3.0))
-    one, three = (find_slopes(BACKEND, data).agop for data in (plain, heavy))
+    one, three = (slopes_of(data).agop for data in (plain, heavy))
     assert three == pytest.approx(one, rel=0.2)  # less noise in the labels, much the same slopes
     assert not np.array_equal(one, three)
 
@@ -94,7 +99,7 @@ def test_agops_are_those_of_the_units_before_the_axes():
 @pytest.mark.parametrize("gentle", [False, True])
 def test_flat_labels_leave_the_axes_alone(gentle):
     data = local_data(np.random.default_rng(2).normal(size=(50, 3)), np.zeros(50))
-    agop = find_slopes(BACKEND, data).agop
+    agop = slopes_of(data).agop
     assert np.array_equal(agop, np.zeros((3, 3)))
     assert np.array_equal(axes_from(BACKEND.extent(data), agop, GENTLE if gentle else SHARP), np.eye(3))
 
@@ -104,7 +109,7 @@ def test_columns_that_never_change_have_no_part_in_the_axes(gentle):
     X = np.random.default_rng(7).normal(size=(80, 3))
     X[:, 1] = 2.0
     data = local_data(X, np.sin(X[:, 0]) + 0.3 * X[:, 2])
-    axes = axes_from(BACKEND.extent(data), find_slopes(BACKEND, data).agop, GENTLE if gentle else SHARP)
+    axes = axes_from(BACKEND.extent(data), slopes_of(data).agop, GENTLE if gentle else SHARP)
     assert np.isfinite(axes).all() and not axes[1].any() and axes[[0, 2]].any()
 
 
@@ -137,7 +142,7 @@ def test_columns_of_noise_are_found_one_by_one():
     X = rng.normal(size=(300, 30))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.normal(size=300)
     data = local_data(X, (y - y.mean()) / y.std())
-    single, turned = (find_slopes(BACKEND, data, single=each).agop for each in (True, False))
+    single, turned = (slopes_of(data, single=each).agop for each in (True, False))
     assert np.trace(single[:3, :3]) > 0.95 * np.trace(single)
     assert np.trace(turned[:3, :3]) < 0.9 * np.trace(turned)
     axes = axes_from(BACKEND.extent(data), single, FEATURES)

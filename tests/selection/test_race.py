@@ -196,8 +196,9 @@ def test_the_best_is_kept_even_if_another_was_clearly_better_at_the_points_seen(
 
 
 def test_more_rows_are_seen_at_more_points():
-    few, some, many, more = (Looks.for_rows(n) for n in (10, races.FEW_ROWS, 2 * races.FEW_ROWS, 10**7))
+    few, some, many, more = (Looks.for_rows(n) for n in (500, races.FEW_ROWS, 2 * races.FEW_ROWS, 10**7))
     assert few == some == Looks()
+    assert [Looks.for_rows(n).first for n in (10, 300, 499)] == [races.FEWEST_SEEN, 60, 99]
     assert many == Looks(2 * few.first, 2 * few.second, 2 * few.third, 2 * few.last)
     assert more.last == races.MORE_POINTS * few.last
     for looks in (few, many, more):

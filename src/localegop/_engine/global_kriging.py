@@ -15,14 +15,16 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg.lapack import dposv
 
 from localegop._engine.blas import limited_blas
+from localegop._engine.lapack import factorize, invert, solve
 
 Array = NDArray[np.float64]
 
 TREND = 10.0  # variance of the constant and of the slopes, over that of the rest
 MOST_ROWS = 2500  # for more of them, solving takes longer than all the rest of a fit
+FEW_ROWS = 600  # up to which a factor is kept until an inverse is asked for; more would take much memory
 STRIP = 256  # rows whose covariances are computed at a time
 # Queries at a time: always as many, so that no bit depends on how many there are, and a multiple of BLAS's
 # tiles (4, 8, 12, 16 or 24), so that none depends on the place of a query among them.
@@ -106,16 +108,23 @@ class SolvedProcess:
         self.labels = labels - self.means
         with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
             factor, self.noise = _factorize(process, rows, sample_weight)
-            self.dual = np.ascontiguousarray(_solve(factor, self.labels))
+            self.dual = solve(factor, self.labels)
+        self._factor = factor if len(rows) <= FEW_ROWS else None
 
     @cached_property
     def inverse(self) -> Array:
         """Inverse (n, n) of the covariance of the labels."""
         with limited_blas(1, 1):
-            factor, _ = _factorize(self.process, self.rows, self.sample_weight)  # too large to be kept
-            upper, _ = lapack.dpotri(factor.T, lower=0, overwrite_c=1)
-        whole: Array = np.triu(upper)
-        whole += np.triu(upper, 1).T
+            whole = self._factor
+            if whole is None:
+                whole, _ = _factorize(self.process, self.rows, self.sample_weight)
+            self._factor = None  # it becomes the inverse
+            invert(whole)
+        for first in range(0, len(whole), STRIP):  # what is below the diagonal counts
+            last = min(first + STRIP, len(whole))
+            whole[:first, first:last] = whole[first:last, :first].T
+            corner = whole[first:last, first:last]
+            corner[:] = np.tril(corner) + np.tril(corner, -1).T
         return whole
 
     @property
@@ -155,7 +164,7 @@ class SolvedProcess:
         first = np.zeros(len(out))
         first[0] = 1.0
         inner = self.inverse[np.ix_(out, out)]
-        _, share, failed = lapack.dposv(inner, first)
+        _, share, failed = dposv(inner, first)
         if failed:  # by rounding, where the ridge is tiny
             share = np.linalg.lstsq(inner, first)[0]
         smoother: Array = -np.einsum("b,bn->n", share, self.inverse[out], optimize=False)
@@ -265,9 +274,8 @@ def _factorize(process: GlobalKriging, rows: Array, sample_weight: Array) -> tup
     while True:
         system, noise = lower_covariances(process, rows), added / sample_weight
         system[np.diag_indices_from(system)] += noise
-        factor, info = lapack.dpotrf(system.T, lower=0, overwrite_a=1)
-        if info == 0 or added > 1e3 * largest:
-            return factor.T, noise
+        if factorize(system) or added > 1e3 * largest:
+            return system, noise
         added = max(100.0 * added, 1e-12 * largest)
 
 
@@ -295,8 +303,3 @@ def squared_distances(some: Array, rows: Array) -> tuple[Array, Array]:
     squared += np.sum(some**2, axis=1)[:, None]
     np.maximum(squared, 0.0, out=squared)
     return products, squared
-
-
-def _solve(factor: Array, labels: Array) -> Array:
-    found: Array = lapack.dpotrs(factor.T, labels, lower=0)[0]
-    return found

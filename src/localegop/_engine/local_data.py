@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
+from localegop._engine.threads import work_together
 from localegop.kernels import Kernel, as_kernel
 
 Array = NDArray[np.float64]
@@ -219,9 +221,15 @@ class LocalData:
 
     def solved(self, process: GlobalKriging) -> SolvedProcess:
         """Return a process of all points, solved now or before."""
-        if process not in self._solved:
-            self._solved[process] = SolvedProcess(process, self.rows, self.labels, self.sample_weight)
-        return self._solved[process]
+        return self.solve_all([process])[0]
+
+    def solve_all(self, processes: Sequence[GlobalKriging]) -> list[SolvedProcess]:
+        """Return processes of all points, solved now or before."""
+        unknown = [one for one in dict.fromkeys(processes) if one not in self._solved]
+        given = self.rows, self.labels, self.sample_weight
+        solved = work_together([partial(SolvedProcess, one, *given) for one in unknown], self.threads)
+        self._solved |= dict(zip(unknown, solved, strict=True))
+        return [self._solved[one] for one in processes]
 
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:
         """Points that centers at these rows may look at; None if all."""

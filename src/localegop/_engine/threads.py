@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def work_in_threads(work: Callable[[slice], None], parts: Sequence[slice], threads: int) -> None:
@@ -37,6 +40,17 @@ def work_in_threads(work: Callable[[slice], None], parts: Sequence[slice], threa
             _join(other, stop, failures)
     if failures:
         raise failures[0]
+
+
+def work_together(tasks: Sequence[Callable[[], T]], threads: int) -> list[T]:
+    """Do some tasks, each on one of up to so many threads, and return their results in order."""
+    results: dict[int, T] = {}
+
+    def work(part: slice) -> None:
+        results[part.start] = tasks[part.start]()
+
+    work_in_threads(work, [slice(k, k + 1) for k in range(len(tasks))], threads)
+    return [results[k] for k in range(len(tasks))]
 
 
 def _join(thread: threading.Thread, stop: threading.Event, failures: list[BaseException]) -> None:

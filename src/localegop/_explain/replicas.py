@@ -31,6 +31,7 @@ from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import (
     RULES,
+    Sample,
     Slopes,
     axes_from,
     find_axes_by_pilots,
@@ -167,16 +168,20 @@ class _Learner:
         return axes_from(self.backend.extent(self.start.data), agop)
 
     @cached_property
+    def _sample(self) -> Sample:
+        return Sample.take(self.backend, self.start.data)
+
+    @cached_property
     def slopes(self) -> Slopes:
         """Slopes of f at these rows; what was found for all rows saves time for halves."""
         guesses = () if self.everything is None else self.everything.slopes.rounds[:1]
-        return find_slopes(self.backend, self.start.data, guesses)
+        return find_slopes(self._sample, guesses)
 
     @cached_property
     def single_slopes(self) -> Slopes:
         """The same where features are stretched one by one."""
         guesses = () if self.everything is None else self.everything.single_slopes.rounds[:1]
-        return find_slopes(self.backend, self.start.data, guesses, single=True)
+        return find_slopes(self._sample, guesses, single=True)
 
 
 def _with_gradients(found: Learned[LocalData]) -> Model:

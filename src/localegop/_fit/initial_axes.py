@@ -57,6 +57,25 @@ RULES: dict[str, AxisRule] = {"slopes": SHARP, "gentle": GENTLE, "features": FEA
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Some rows, whose process gives the slopes, and the extent of all."""
+
+    rows: LocalData
+    extent: Extent
+
+    @classmethod
+    def take(cls, backend: Backend[D, M_co], data: D) -> Sample:
+        """Take some of the rows."""
+        return cls(backend.gather(data, spread_points(data.n, SAMPLE)), backend.extent(data))
+
+    def agop(self, process: GlobalKriging, axes: Array) -> Array:
+        """Average outer product (D, D) of the gradients of a process in some axes."""
+        rows, weight = rotate(self.rows.rows, axes), self.rows.sample_weight
+        solved = SolvedProcess(process, rows, self.rows.labels, weight)
+        return global_agop(axes, solved.without_own(np.arange(len(rows))).gradient, weight)
+
+
+@dataclass(frozen=True)
 class Slopes:
     """Averaged outer product (D, D) of gradients over all data, and the processes of the rounds to it."""
 
@@ -64,68 +83,43 @@ class Slopes:
     rounds: list[GlobalKriging]
 
 
-def find_slopes(
-    backend: Backend[D, M_co],
-    data: D,
-    guesses: Sequence[GlobalKriging] = (),
-    *,
-    single: bool = False,
-) -> Slopes:
+def find_slopes(sample: Sample, guesses: Sequence[GlobalKriging] = (), *, single: bool = False) -> Slopes:
     """Find the slopes of f by rounds of processes, each in axes from the slopes of the one before.
 
     Guesses of the first process save time.
     With ``single``, rounds only stretch the features, each by itself. Where these are many for the number
     of rows, turned axes follow the noise of the labels, and columns of noise are found in this way only.
     """
-    sample, extent = _sample(backend, data)
-    axes, agop, least = np.eye(data.dimension), np.eye(data.dimension), np.inf
+    labels, weight = sample.rows.labels, sample.rows.sample_weight
+    axes = agop = np.eye(sample.rows.dimension)
+    least = np.inf
     rounds: list[GlobalKriging] = []
     rule, gain, most = (
         (FEATURES, SINGLE_GAIN, MOST_SINGLE_ROUNDS) if single else (GENTLE, GAIN, MOST_ROUNDS)
     )
     while len(rounds) < most:
-        rows = rotate(sample.rows, axes)
-        search = GlobalSearch(rows, sample.labels, sample.sample_weight)
+        search = GlobalSearch(rotate(sample.rows.rows, axes), labels, weight, sample.rows.threads)
         process = search.best(rounds[-1:] or guesses or search.first_guesses())[0]
         error = search.error(process)
         if not error < gain * least:
             break
         least = error
         rounds.append(process)
-        agop = _agop_of(process, sample, rows, axes)
-        axes = axes_from(extent, agop, rule)
+        agop = sample.agop(process, axes)
+        axes = axes_from(sample.extent, agop, rule)
     return Slopes(agop, rounds)
 
 
-def repeat_slopes(
-    backend: Backend[D, M_co],
-    data: D,
-    rounds: Sequence[GlobalKriging],
-    *,
-    single: bool = False,
-) -> Array:
+def repeat_slopes(sample: Sample, rounds: Sequence[GlobalKriging], *, single: bool = False) -> Array:
     """Find the slopes (D, D) of f in some of the data, by the rounds of processes found in all.
 
     Lengths and ridges tell next to nothing of the labels that are left out.
     """
-    sample, extent = _sample(backend, data)
-    axes = agop = np.eye(data.dimension)
+    axes = agop = np.eye(sample.rows.dimension)
     for process in rounds:
-        agop = _agop_of(process, sample, rotate(sample.rows, axes), axes)
-        axes = axes_from(extent, agop, FEATURES if single else GENTLE)
+        agop = sample.agop(process, axes)
+        axes = axes_from(sample.extent, agop, FEATURES if single else GENTLE)
     return agop
-
-
-def _sample(backend: Backend[D, M_co], data: D) -> tuple[LocalData, Extent]:
-    """Take some rows, and the extent of all."""
-    return backend.gather(data, spread_points(data.n, SAMPLE)), backend.extent(data)
-
-
-def _agop_of(process: GlobalKriging, sample: LocalData, rows: Array, axes: Array) -> Array:
-    """Average outer product (D, D) of the gradients of a process of some rows in some axes."""
-    solved = SolvedProcess(process, rows, sample.labels, sample.sample_weight)
-    gradients = solved.without_own(np.arange(len(rows))).gradient
-    return global_agop(axes, gradients, sample.sample_weight)
 
 
 def find_axes_by_pilots(

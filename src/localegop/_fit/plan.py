@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Generic
 
 import numpy as np
@@ -17,10 +17,11 @@ from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
+from localegop._engine.threads import work_together
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.initial_axes import (
     RULES,
-    Slopes,
+    Sample,
     axes_from,
     find_axes_by_pilots,
     find_slopes,
@@ -56,6 +57,7 @@ Array = NDArray[np.float64]
 MANY_EARLY = 2.0  # standard errors that a trial may be behind after the first look, with many rows
 MOST_REFINED, PAYS = 3, 0.8  # trials in refined axes, and the share of the error that is worth one more
 MANY_ROWS = 20_000  # from which on both trials that are left try wide neighborhoods
+FEW_PER_FEATURE = 4  # rows, from which slopes tell more of the noise than of f
 FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
 
 
@@ -162,29 +164,37 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     backend, data = search.backend, search.start.data
     if data.n > MOST_ROWS:
         return [_trial_from_pilots(search)]
-    extent = backend.extent(data)
+    origins: tuple[Origin, ...] = (
+        ("slopes", "gentle", "features") if search.may_use_all_rows else ("slopes",)
+    )
+    sample = Sample.take(backend, data)
+    single = sorted({RULES[origin].single for origin in origins})
+    tasks = [partial(find_slopes, sample, single=each) for each in single]
+    slopes = dict(zip(single, work_together(tasks, search.settings.threads), strict=True))
 
     @cache
-    def slopes(single: bool) -> Slopes:
-        return find_slopes(backend, data, single=single)
+    def agops_of_folds(folds: tuple[int, ...], single: bool) -> list[Array]:
+        samples = [Sample.take(backend, data.without(search.folds[k])) for k in folds]
+        rounds = slopes[single].rounds
+        tasks = [partial(repeat_slopes, sample, rounds, single=single) for sample in samples]
+        return work_together(tasks, search.settings.threads)
 
-    @cache
     def agop_of_fold(k: int, single: bool) -> Array:
-        rest = data.without(search.folds[k])
-        return repeat_slopes(backend, rest, slopes(single).rounds, single=single)
+        """Find that of the first fold alone: only the better trials come to the others."""
+        others = tuple(range(1, len(search.folds)))
+        return agops_of_folds((0,), single)[0] if k == 0 else agops_of_folds(others, single)[k - 1]
 
     def trial(origin: Origin) -> Trial[D, M_co]:
         rule = RULES[origin]
 
         def axes(k: int | None) -> Array:
-            agop = slopes(rule.single).agop if k is None else agop_of_fold(k, rule.single)
-            return axes_from(extent, agop, rule)
+            agop = slopes[rule.single].agop if k is None else agop_of_fold(k, rule.single)
+            return axes_from(sample.extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
         return Trial(search, start, axes if search.few_rows else None, origin=origin)
 
-    more: tuple[Origin, ...] = ("gentle", "features") if search.may_use_all_rows else ()
-    return [trial("slopes"), *(trial(origin) for origin in more)]
+    return [trial(origin) for origin in origins]
 
 
 def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
@@ -260,7 +270,8 @@ def _axes_are_free(search: Search[D, M_co]) -> bool:
     settings, data = search.settings, search.start.data
     no_lengths = settings.exclusion_radius is None and settings.covariance_cap is None
     recursive = settings.by_size and settings.n_steps > 0
-    return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive
+    enough = data.n > FEW_PER_FEATURE * data.dimension
+    return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive and enough
 
 
 def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Learned[D]:

@@ -152,6 +152,7 @@ class Trial(Generic[D, M_co]):
         race = self.opening
         if self.origin in GLOBAL_FIRST and self.search.settings.may_krige:
             race.join(self._race_processes())
+        race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
         if best[Polynomial]:
@@ -193,7 +194,9 @@ class Trial(Generic[D, M_co]):
     def _race_global(self) -> list[Choice]:
         """Race global processes, found by their errors at the anchors of the first fold."""
         anchors = self.holdout.fold(0).anchors
-        search = GlobalSearch(anchors.rows, anchors.labels, anchors.sample_weight)
+        search = GlobalSearch(
+            anchors.rows, anchors.labels, anchors.sample_weight, self.search.settings.threads
+        )
         found = search.best(search.first_guesses())
         all_seen = len(anchors) == self.holdout.fold(0).start.n
         race = Race(self.holdout, global_choices(found, seen_all=all_seen))

@@ -7,14 +7,16 @@ so that many lengths and ridges can be tried in little time, before any of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import TREND, GlobalKriging, squared_distances
+from localegop._engine.lapack import factorize, invert, solve
+from localegop._engine.threads import work_together
 
 Array = NDArray[np.float64]
 
@@ -36,10 +38,11 @@ class GlobalSearch:
     rows : ndarray of shape (m, D)
     labels : ndarray of shape (m, K)
     sample_weight : ndarray of shape (m,)
+    threads : int
     """
 
-    def __init__(self, rows: Array, labels: Array, sample_weight: Array) -> None:
-        self.weight = sample_weight
+    def __init__(self, rows: Array, labels: Array, sample_weight: Array, threads: int = 1) -> None:
+        self.weight, self.threads = sample_weight, threads
         self.labels = labels - labels.mean(axis=0)
         with limited_blas(1, 1):
             self._products, self._squared = squared_distances(rows, rows)
@@ -54,7 +57,8 @@ class GlobalSearch:
 
     def best(self, guesses: Sequence[GlobalKriging]) -> list[GlobalKriging]:
         """Find the best process near each guess; the best of all comes first."""
-        return sorted((self._descend(guess) for guess in guesses), key=self.error)
+        found = work_together([partial(self._descend, guess) for guess in guesses], self.threads)
+        return sorted(found, key=self.error)
 
     def error(self, process: GlobalKriging) -> float:
         """Mean squared leave-one-out error, in units of the labels."""
@@ -80,12 +84,11 @@ class GlobalSearch:
         system += TREND
         system[np.diag_indices_from(system)] += process.ridge / self.weight
         with limited_blas(1, 1):
-            factor, failed = lapack.dpotrf(system.T, lower=1, overwrite_a=1)
-            if failed:
+            if not factorize(system):
                 return np.inf
-            dual = lapack.dpotrs(factor, self.labels, lower=1)[0]
-            inverse = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
-        residuals = dual / inverse.diagonal()[:, None]
+            dual = solve(system, self.labels)
+            invert(system)
+        residuals = dual / system.diagonal()[:, None]
         error = float(np.einsum("n,nk->", self.weight, residuals**2, optimize=False))
         error /= float(self.weight.sum()) * residuals.shape[1]
         return error if np.isfinite(error) else np.inf

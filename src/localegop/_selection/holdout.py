@@ -192,11 +192,12 @@ def errors_at(
 ) -> Array:
     """Squared errors (point, choice) at some of the points held out, averaged over outputs."""
     errors = np.empty((len(site), len(choices)))
-    for k, choice in enumerate(choices):
-        if isinstance(choice.final, GlobalKriging):
-            values = fold.everything.solved(choice.final).at(site.rows).value
-            errors[:, k] = np.mean((values - site.labels) ** 2, axis=1)
-    local = [k for k, choice in enumerate(choices) if not isinstance(choice.final, GlobalKriging)]
+    processes = {k: one.final for k, one in enumerate(choices) if isinstance(one.final, GlobalKriging)}
+    if processes:
+        solved = fold.everything.solve_all(list(processes.values()))
+        for k, process in zip(processes, solved, strict=True):
+            errors[:, k] = np.mean((process.at(site.rows).value - site.labels) ** 2, axis=1)
+    local = [k for k in range(len(choices)) if k not in processes]
     for numbers, values in _fits_by_step(fold, site, choices, local, kriging_points=kriging_points):
         errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
     return errors

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
+from localegop._selection.folds import N_FOLDS
 from localegop._selection.holdout import Holdout, weighted_means
 
 Array = NDArray[np.float64]
 
 FEW_ROWS, MORE_POINTS = 5000, 2.0  # rows from which on rounds have more points, and how many times
+FEWEST_SEEN = 50  # held-out points of the first round
 CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
 CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
@@ -39,9 +41,13 @@ class Looks:
 
     @classmethod
     def for_rows(cls, n: int) -> Looks:
-        """Return the rounds of a fit to n rows: small errors of many rows take more points to be seen."""
+        """Return the rounds of a fit to n rows: small errors of many rows take more points to be seen.
+
+        Where rows are few, the first look ends with the first fold: the next one costs as much again.
+        """
         factor = min(max(n / FEW_ROWS, 1.0), MORE_POINTS)
-        return cls(*(round(factor * points) for points in (cls.first, cls.second, cls.third, cls.last)))
+        first, *others = (round(factor * points) for points in (cls.first, cls.second, cls.third, cls.last))
+        return cls(min(first, max(n // N_FOLDS, FEWEST_SEEN)), *others)
 
 
 class Race:
