@@ -94,13 +94,16 @@ def test_only_what_may_be_taken_has_a_first_look(parameters, kinds):
     assert {type(each.final) for each in trial(n_iter=1, **parameters).opening.choices} == kinds
 
 
-def test_a_trial_in_gentle_axes_begins_with_global_processes():
-    found = search(n_iter=1)
-    one = Trial(found, found.start, origin="gentle")
-    assert {type(each.final) for each in one.opening.choices} == {GlobalKriging}
-    assert one.opening.points == one.looks.first
-    one.finish(widen=True)
+@pytest.mark.parametrize("kind", [Polynomial, Kriging, GlobalKriging])
+def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, kind):
+    found, looked = search(n_iter=1), []
+    one = Trial(found, found.start, origin="gentle", first_kinds=(kind,))
+    find = one._find_first
+    monkeypatch.setattr(one, "_find_first", lambda each: looked.append(each) or find(each))
+    assert {type(each.final) for each in one.opening.choices} == {kind}
+    assert one.opening.points == one.looks.first and looked == [kind]
     assert one.race.choices and one.race.points == 240
+    assert sorted(each.__name__ for each in looked) == ["GlobalKriging", "Kriging", "Polynomial"]
 
 
 @pytest.mark.parametrize(("n", "competes"), [(MOST_ROWS, True), (MOST_ROWS + 1, False)])

@@ -5,7 +5,7 @@ import pytest
 
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._selection import global_search
-from localegop._selection.global_search import GlobalSearch, global_choices
+from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
 
 
 def sample(n=80, noise=0.0, seed=0):
@@ -112,13 +112,11 @@ def test_a_system_that_cannot_be_solved_is_never_taken():
     assert search.error(GlobalKriging(50.0, 1e-9)) == np.inf
 
 
-def test_what_meets_held_out_points():
-    best, other = GlobalKriging(2.0, 1e-3), GlobalKriging(5.0, 1e-2, rough=True)
-    choices = global_choices([best, other], seen_all=True)
-    assert choices[0].final == best and choices[0].size is None and choices[0].step == 0
-    more = global_choices([best, other], seen_all=False)
-    assert len(set(more)) == len(more) > len(choices) and set(choices) <= set(more)
-    # of a search at few rows: shorter lengths and smaller ridges for more of them
-    assert all(one.final.length <= 2.0 and one.final.ridge <= 1e-3 for one in more if not one.final.rough)
-    least = global_choices([GlobalKriging(2.0, global_search.LEAST_RIDGE)], seen_all=False)
-    assert all(one.final.ridge >= global_search.LEAST_RIDGE for one in least)
+def test_more_rows_want_shorter_lengths_and_smaller_ridges():
+    found = GlobalKriging(2.0, 1e-3, rough=True)
+    more = for_more_rows(found)
+    assert more.rough and more.length < found.length and more.ridge < found.ridge
+    least = for_more_rows(GlobalKriging(2.0, global_search.LEAST_RIDGE))
+    assert least.ridge == global_search.LEAST_RIDGE and not least.rough
+    choice = as_choice(found)
+    assert choice.final == found and choice.size is None and choice.step == 0

@@ -34,7 +34,7 @@ from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
-from localegop._fit.trials import Search, Start, Trial, anchor_points
+from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.later import Later
 from localegop._predict.model import Model
@@ -192,7 +192,8 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
             return axes_from(sample.extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
-        return Trial(search, start, axes if search.few_rows else None, origin=origin)
+        kinds = KINDS if origin == "slopes" else (GlobalKriging,)
+        return Trial(search, start, axes if search.few_rows else None, origin=origin, first_kinds=kinds)
 
     return [trial(origin) for origin in origins]
 
@@ -216,7 +217,10 @@ def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Tria
 
 
 def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
-    """Make a trial in axes from the slopes of the best choice of another."""
+    """Make a trial in axes from the slopes of the best choice of another.
+
+    It begins with the kind of that choice, unless rows are many, where the first look is noisy.
+    """
     choice, extent = best.opening.best, search.backend.extent(search.start.data)
 
     @cache
@@ -224,7 +228,8 @@ def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
         return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    return Trial(search, start, axes if search.few_rows else None, origin="refined")
+    kinds = KINDS if start.data.n > MOST_ROWS else (type(choice.final),)
+    return Trial(search, start, axes if search.few_rows else None, origin="refined", first_kinds=kinds)
 
 
 def _error_so_far(trial: Trial[D, M_co]) -> float:

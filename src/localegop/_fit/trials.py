@@ -23,7 +23,7 @@ from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT
-from localegop._selection.global_search import GlobalSearch, global_choices
+from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
 from localegop._selection.holdout import Holdout, LearnedFold
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.race import Looks, Race
@@ -40,9 +40,8 @@ OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
 FEW_KRIGING_POINTS = (
     100  # neighbors with which kinds of kriging are compared first, at a quarter of the cost
 )
-PROCESSES, GLOBAL = 8, 1  # kinds of kriging, and of global processes, that go on
+PROCESSES = 8  # kinds of kriging that go on
 MOST_STEPS = 2  # after which kriging is tried again
-GLOBAL_FIRST = ("gentle", "features")
 KINDS = (Polynomial, Kriging, GlobalKriging)
 
 
@@ -103,8 +102,9 @@ class Trial(Generic[D, M_co]):
         Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
         trial serve all folds.
     origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
-        Where the axes came from. In gentle ones and where features are stretched one by one, only global
-        processes have a first look.
+        Where the axes came from.
+    first_kinds : tuple of type
+        Kinds of final fits that have a first look; the others come to the second.
     """
 
     def __init__(
@@ -114,8 +114,9 @@ class Trial(Generic[D, M_co]):
         fold_axes: Callable[[int], Array] | None = None,
         *,
         origin: Origin = "initial",
+        first_kinds: tuple[type, ...] = KINDS,
     ) -> None:
-        self.search, self.start, self.origin = search, start, origin
+        self.search, self.start, self.origin, self.first_kinds = search, start, origin, first_kinds
         self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
@@ -132,35 +133,42 @@ class Trial(Generic[D, M_co]):
 
         The best kriging is also tried after all steps.
         """
-        settings = self.search.settings
         race = Race(self.holdout)
         race.run_to(self.looks.first)
-        if self.origin not in GLOBAL_FIRST:
-            if settings.may_fit_polynomials:
-                race.join(self._choices(self.grid.coarse()))
-                race.keep(max(len(race.choices) // 3, 1))
-            if settings.may_krige:
-                processes = self._race_processes()
-                race.join([*processes, *later_processes(processes[:1], self.grid.steps[-1:])])
-        if self.search.may_use_all_rows:
-            race.join(self._race_global())
+        for kind in self.first_kinds:
+            race.join(self._find_first(kind))
         return race
+
+    def _find_first(self, kind: type) -> list[Choice]:
+        """Find the choices of a kind that come through a first look; none if there may be none."""
+        settings = self.search.settings
+        if kind is Polynomial and settings.may_fit_polynomials:
+            race = Race(self.holdout, self._choices(self.grid.coarse()))
+            race.run_to(self.looks.first)
+            race.keep(max(len(race.choices) // 3, 1))
+            return race.choices
+        if kind is Kriging and settings.may_krige:
+            processes = self._race_processes()
+            return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
+        if kind is GlobalKriging and self.search.may_use_all_rows:
+            return [as_choice(self._find_global())]
+        return []
 
     @cached_property
     def race(self) -> Race:
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
-        if self.origin in GLOBAL_FIRST and self.search.settings.may_krige:
-            race.join(self._race_processes())
+        for kind in (kind for kind in KINDS if kind not in self.first_kinds):
+            race.join(self._find_first(kind))
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
+        found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
+        if not self._anchors_are_all:
+            race.join([as_choice(for_more_rows(one)) for one in found])
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
         if best[Polynomial]:
-            near = Race(self.holdout, self._choices(self.grid.around(best[Polynomial][0])))
-            near.run_to(self.looks.first)
-            near.keep(3 * MOST_COMPARED)
             race.keep(MOST_COMPARED, OF_EACH_KIND)
-            race.join(near.choices)
+            race.join(self._best_of_grid(self.grid.around(best[Polynomial][0])))
         if best[Kriging] and self.grid.steps[-1] > 0:
             race.join(self._race_later(best[Kriging], race))
         race.keep(MOST_COMPARED, OF_EACH_KIND)
@@ -191,18 +199,18 @@ class Trial(Generic[D, M_co]):
         later.keep(PROCESSES // 2)
         return later.choices
 
-    def _race_global(self) -> list[Choice]:
-        """Race global processes, found by their errors at the anchors of the first fold."""
+    def _find_global(self) -> GlobalKriging:
+        """Find a global process by its errors at the anchors of the first fold."""
         anchors = self.holdout.fold(0).anchors
-        search = GlobalSearch(
-            anchors.rows, anchors.labels, anchors.sample_weight, self.search.settings.threads
-        )
-        found = search.best(search.first_guesses())
-        all_seen = len(anchors) == self.holdout.fold(0).start.n
-        race = Race(self.holdout, global_choices(found, seen_all=all_seen))
-        race.run_to(self.looks.first)
-        race.keep(GLOBAL)
-        return race.choices
+        given = anchors.rows, anchors.labels, anchors.sample_weight
+        search = GlobalSearch(*given, self.search.settings.threads)
+        return search.best(search.first_guesses())[0]
+
+    @property
+    def _anchors_are_all(self) -> bool:
+        """Whether a process of the anchors is one of all rows."""
+        fold = self.holdout.fold(0)
+        return len(fold.anchors) == fold.start.n
 
     def finish(self, *, widen: bool) -> None:
         """Finish the race but for the final: look around the best polynomial, at larger sizes if asked."""
@@ -212,7 +220,8 @@ class Trial(Generic[D, M_co]):
             best = race.choices[min(polynomials, key=lambda k: race.expected()[k])]
             if widen:
                 best = self._widen(best)
-            race.join(self._choices(self.grid.finer(best, self.widest if widen else self.largest_size)))
+            finer = self.grid.finer(best, self.widest if widen else self.largest_size)
+            race.join(self._best_of_grid(finer))
         race.keep(FINISHERS, OF_EACH_KIND)
         race.look_closer()
 
@@ -252,6 +261,13 @@ class Trial(Generic[D, M_co]):
     def _axes_of_fold(self, k: int) -> Array:
         """Axes (D, r) of a fold, relative to the initial ones."""
         return self.start.axes if self._fold_axes is None else self._fold_axes(k)
+
+    def _best_of_grid(self, grid: SearchGrid) -> list[Choice]:
+        """Race the polynomials of a grid through a first look."""
+        race = Race(self.holdout, self._choices(grid))
+        race.run_to(self.looks.first)
+        race.keep(MOST_COMPARED)
+        return race.choices
 
     def _choices(self, grid: SearchGrid) -> list[Choice]:
         return grid.choices(self.start.data.dimension)

@@ -13,7 +13,7 @@ from localegop._selection.race import Looks, Race, choose_best, differences, exp
 
 Array = NDArray[np.float64]
 
-SEMIFINALISTS, FINALISTS = 8, 4
+SEMIFINALISTS, FINALISTS, LAST_FINALISTS = 8, 4, 2
 SEMIFINALISTS_OF_EACH_KIND, FINALISTS_OF_EACH_KIND = 2, 1  # in any case, unless clearly worse
 MOST_POINTS = 2000  # held-out points that they meet; more took half of the time of fits without noise
 SURE = 2.0  # standard errors of a difference that is taken for real
@@ -51,12 +51,11 @@ class Final:
 
         There is an end to it: some thousand points, or the first fold where that has more.
         """
-        self._keep(FINALISTS)
         holdout = self.races[0].holdout
         most = min(holdout.count, max(MOST_POINTS, holdout.first_count))
         while self.points < most and self._undecided():
+            self._keep(LAST_FINALISTS)
             self._run_to(2 * self.points)
-            self._keep(FINALISTS)
 
     @property
     def points(self) -> int:

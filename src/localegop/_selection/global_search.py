@@ -25,8 +25,7 @@ MOVES = ((1.0, 10.0), (1.0, 0.1), (2.0, 1.0), (0.5, 1.0), (2.0, 0.1), (0.5, 10.0
 LEAST_RIDGE, MOST_RIDGE = 1e-9, 10.0
 MOST_SWEEPS = 6
 BETTER = 0.999  # share of the error that is worth a move
-# With more rows than the search has seen, shorter lengths and smaller ridges may be better.
-NEARBY = ((1.0, 1.0), (0.7, 0.5))
+MORE_ROWS = 0.7, 0.5  # of length and ridge, where there are more rows than the search has seen
 DEFAULT_GLOBAL = Choice(0, None, GlobalKriging(2.0, 1e-2))  # where there are too few points to choose by
 
 
@@ -94,12 +93,12 @@ class GlobalSearch:
         return error if np.isfinite(error) else np.inf
 
 
-def global_choices(found: Sequence[GlobalKriging], *, seen_all: bool) -> list[Choice]:
-    """List what is worth meeting held-out points: the processes found, and what is near the best."""
-    best = found[0]
-    near = NEARBY[:1] if seen_all else NEARBY
-    processes = [
-        GlobalKriging(best.length * longer, max(best.ridge * larger, LEAST_RIDGE), best.rough)
-        for longer, larger in near
-    ]
-    return [Choice(0, None, one) for one in dict.fromkeys(processes)]
+def as_choice(process: GlobalKriging) -> Choice:
+    """Return the choice of a process."""
+    return Choice(0, None, process)
+
+
+def for_more_rows(process: GlobalKriging) -> GlobalKriging:
+    """Return the process that may be better with more rows than it was found with."""
+    length, ridge = process.length * MORE_ROWS[0], max(process.ridge * MORE_ROWS[1], LEAST_RIDGE)
+    return GlobalKriging(length, ridge, process.rough)
