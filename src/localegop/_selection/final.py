@@ -54,7 +54,7 @@ class Final:
         holdout = self.races[0].holdout
         most = min(holdout.count, max(MOST_POINTS, holdout.first_count))
         while self.points < most and self._undecided():
-            self._keep(LAST_FINALISTS)
+            self._keep(LAST_FINALISTS, FINALISTS_OF_EACH_KIND)
             self._run_to(2 * self.points)
 
     @property
