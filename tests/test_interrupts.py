@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ from localegop.datasets import make_helix
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and forks of Unix")
 INTERRUPTED = 7
+PATIENCE = 20.0  # seconds, after which a person would press Ctrl-C once more
+HANGING = 60.0  # seconds after that
 CHILD = """
-import signal, sys
+import faulthandler, signal, sys
 import numpy as np
 from localegop import LocalEGOPRegressor
+faulthandler.enable()
+faulthandler.register(signal.SIGUSR1, all_threads=True)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 6))
@@ -26,44 +31,86 @@ y = np.sin(X[:, 0]) + X[:, 1]
 model = LocalEGOPRegressor(n_jobs=2, max_neighbors=200, degree=1, ridge=0.1, n_iter=1)
 model.fit(X[:500], y[:500])
 before = dict(vars(model))
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         if {what!r} == "fit":
             model.set_params(degree="auto", ridge="auto", n_iter=None).fit(X, y)
         else:
             model.predict(X)
 except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     same = all(vars(model)[name] is value for name, value in before.items() if name.endswith("_"))
     sys.exit({code} if same else 1)
 """
 
 
-def interrupt(what, seed):
-    """Exit code of a process that is interrupted at a random time."""
-    code = CHILD.format(what=what, code=INTERRUPTED)
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    try:
-        child.wait(random.Random(seed).uniform(0.0, 2.0))
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGINT)
-    try:
-        return child.wait(60)
-    finally:
-        child.kill()
-        child.stdout.close()
+class Interrupted:
+    """A process that is interrupted at a random time, and once more if it does not seem to notice.
+
+    Python itself drops an exception that a signal raises within a finalizer, or where C code calls Python
+    code and expects only certain errors, so one signal in thousands may be lost through no fault of ours.
+    That is counted (``lost``) and told apart from a process that hangs: its second signal must end it.
+    """
+
+    def __init__(self, what, seed, folder):
+        self.lost, self.output = False, folder / f"stderr-{what}-{seed}.txt"
+        code = CHILD.format(what=what, code=INTERRUPTED)
+        with self.output.open("w") as output:
+            self.child = subprocess.Popen(
+                [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=output, text=True
+            )
+        try:
+            assert self.child.stdout.readline() == "ready\n", self.said()
+            time.sleep(random.Random(seed).uniform(0.0, 2.0))
+            self.child.send_signal(signal.SIGINT)
+            self.code = self._wait()
+        finally:
+            self.child.kill()
+            self.child.wait()
+            self.child.stdout.close()
+
+    def _wait(self):
+        try:
+            return self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.lost = True
+        self.child.send_signal(signal.SIGUSR1)  # where is it?
+        time.sleep(1.0)
+        self.child.send_signal(signal.SIGINT)
+        try:
+            return self.child.wait(HANGING)
+        except subprocess.TimeoutExpired:
+            self.child.send_signal(signal.SIGUSR1)
+            time.sleep(1.0)
+            return "hangs"
+
+    def said(self):
+        """What it wrote to standard error, with the places where it was if it did not end in time."""
+        return self.output.read_text()
+
+
+def interrupt(what, seeds, folder):
+    """Interrupt a process for each seed, which must end it; returns how many signals were lost."""
+    lost = 0
+    for seed in seeds:
+        process = Interrupted(what, seed, folder)
+        assert process.code == INTERRUPTED, f"seed {seed}, exit code {process.code}:\n{process.said()}"
+        if process.lost:
+            lost += 1
+            print(f"seed {seed}: the first signal was lost; the process was here:\n{process.said()}")
+    return lost
 
 
 @pytest.mark.parametrize("what", ["fit", "predict"])
-def test_an_interrupted_process_ends_with_keyboard_interrupt(what):
-    assert [interrupt(what, seed) for seed in range(2)] == [INTERRUPTED] * 2
+def test_an_interrupted_process_ends_with_keyboard_interrupt(what, tmp_path):
+    assert interrupt(what, range(2), tmp_path) <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["fit", "predict"])
-def test_fifty_interrupted_processes(what):
-    assert [interrupt(what, seed) for seed in range(2, 52)] == [INTERRUPTED] * 50
+def test_fifty_interrupted_processes(what, tmp_path):
+    assert interrupt(what, range(2, 52), tmp_path) <= 1
 
 
 @pytest.fixture(scope="module")

@@ -806,7 +806,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Fits of all models, with names, as the user gets them."""
         names = self._feature_names()
         parts = [replace(fits, feature_names=names, output_names=self.output_names_) for fits in parts]
-        few = int(np.count_nonzero(parts[0].status == Status.FEW_NEIGHBORS))
+        few = int(np.count_nonzero(parts[0].status == int(Status.FEW_NEIGHBORS)))
         if few:
             warnings.warn(
                 f"{few} of {len(parts[0])} queries have fewer than two training points within "

@@ -53,7 +53,11 @@ class ExtrapolationWarning(UserWarning):
 
 
 class Status(IntEnum):
-    """How a local fit came about."""
+    """How a local fit came about.
+
+    Compare arrays with ``int(Status.OK)``, not with a member: up to Python 3.11 NumPy then calls Python
+    code of the enumeration and drops whatever that raises, a Ctrl-C in the middle of it too.
+    """
 
     OK = 0
     FEW_NEIGHBORS = 1

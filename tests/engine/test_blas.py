@@ -32,7 +32,7 @@ def three_threads():
     yield
     left = threads()
     set_threads(before)
-    assert left == {3} and blas._limits == []
+    assert left == {3} and not blas._limits and not blas._found
 
 
 def set_threads(numbers):
@@ -78,6 +78,45 @@ def test_a_call_that_fails_puts_the_threads_back():
         raise RuntimeError
 
 
+@pytest.mark.parametrize("at", range(1, 12))
+def test_an_interrupt_at_any_step_leaves_no_limit_behind(at, monkeypatch):
+    steps = []
+
+    class Interrupted:
+        """A library whose calls are interrupted once, at a step of its own."""
+
+        def __init__(self, library):
+            self.library = library
+
+        def step(self):
+            steps.append(1)
+            if len(steps) == at:
+                raise KeyboardInterrupt
+
+        @property
+        def num_threads(self):
+            self.step()
+            return self.library.num_threads
+
+        def set_num_threads(self, number):
+            self.step()
+            self.library.set_num_threads(number)
+
+        def clear_controlling_thread(self):
+            getattr(self.library, "clear_controlling_thread", lambda: None)()
+
+    monkeypatch.setattr(blas, "_libraries", lambda: [Interrupted(one) for one in LIBRARIES])
+    try:
+        with limited_blas(1, 1):
+            pass
+    except KeyboardInterrupt:
+        assert len(steps) >= at
+    assert not blas._limits
+    steps.extend([1] * at)  # no more interrupts
+    with limited_blas(2, 2):
+        assert threads() == {2}
+
+
 def test_calls_at_the_same_time_may_end_in_any_order():
     entered, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
 
@@ -120,6 +159,6 @@ def test_a_child_forked_during_a_call_can_call_too():
         child = os.fork()
         if child == 0:
             with limited_blas(2, 2):
-                inside = blas._limits == [2]
-            os._exit(0 if inside and blas._limits == [] else 1)
+                inside = list(blas._limits.values()) == [2]
+            os._exit(0 if inside and not blas._limits else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

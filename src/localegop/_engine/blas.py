@@ -2,7 +2,8 @@
 
 BLAS has one number of threads for the whole process. Several calls may run at the same time, in threads of
 the user's, and end in any order: the first that comes notes the numbers it finds, the smallest limit among
-the running calls holds for all of them, and the last that leaves puts the numbers back.
+the running calls holds for all of them, and the last that leaves puts the numbers back. An interrupt at
+any moment leaves no limit behind: what it kept from being put back, the next call puts back.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_limits: list[int] = []  # of the calls that are running
+_limits: dict[object, int] = {}  # of the calls that are running
 _found: list[tuple[Any, int]] = []  # libraries, and their threads before the first of these calls
 _controller: ThreadpoolController | None = None
 
@@ -35,24 +36,26 @@ def limited_blas(n_jobs: int | None, threads: int) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
-    with _lock:
-        if not _limits:
-            _found[:] = [(library, library.num_threads) for library in _libraries()]
-        _limits.append(threads)
-        _apply()
+    call = object()
     try:
+        with _lock:
+            if not _found:
+                _found[:] = [(library, library.num_threads) for library in _libraries()]
+            _limits[call] = threads
+            _apply()
         yield
     finally:
+        _limits.pop(call, None)  # first, and in one step; in a process forked meanwhile it is gone already
         with _lock:
-            if threads in _limits:  # not in a process that was forked meanwhile
-                _limits.remove(threads)
             _apply()
+            if not _limits:
+                _found.clear()
 
 
 def _apply() -> None:
     """Give every library what the running calls leave it."""
     for library, before in _found:
-        wanted = min([before, *_limits])
+        wanted = min([before, *_limits.values()])
         if library.num_threads != wanted:
             library.set_num_threads(wanted)
         # Newer versions let only the thread that came first set numbers, until it gives that right back. A

@@ -30,11 +30,14 @@ def work_in_threads(work: Callable[[slice], None], parts: Sequence[slice], threa
             failures.append(failure)
             stop.set()
 
-    others = [threading.Thread(target=run) for _ in range(min(threads, len(parts)) - 1)]
-    for other in others:
-        other.start()
+    others = [_Worker(run) for _ in range(min(threads, len(parts)) - 1)]
     try:
+        for other in others:
+            other.start()
         run()
+    except BaseException:
+        stop.set()
+        raise
     finally:
         for other in others:
             _join(other, stop, failures)
@@ -53,11 +56,31 @@ def work_together(tasks: Sequence[Callable[[], T]], threads: int) -> list[T]:
     return [results[k] for k in range(len(tasks))]
 
 
-def _join(thread: threading.Thread, stop: threading.Event, failures: list[BaseException]) -> None:
-    """Wait for a thread; an interrupt in the meantime has it stop sooner, and is remembered."""
-    while thread.is_alive():
+class _Worker(threading.Thread):
+    """A thread that says itself when its work is over.
+
+    ``Thread.join`` that is interrupted marks a thread as ended that still runs (Python up to 3.12), so
+    ``is_alive`` cannot be asked.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__()
+        self._work, self.over = work, threading.Event()
+
+    def run(self) -> None:
         try:
-            thread.join()
+            self._work()
+        finally:
+            self.over.set()
+
+
+def _join(worker: _Worker, stop: threading.Event, failures: list[BaseException]) -> None:
+    """Wait for a worker; an interrupt in the meantime has it stop sooner, and is remembered."""
+    while worker.ident is not None:  # one that never began has no number
+        try:
+            worker.over.wait()
+            worker.join()
+            return
         except KeyboardInterrupt as interrupt:
             stop.set()
             failures.append(interrupt)

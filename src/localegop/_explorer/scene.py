@@ -167,7 +167,7 @@ class Scene:
             "rows": self.X.tolist(),
             "values": fits.value.reshape(len(self.X), -1).tolist(),
             "labels": None if self.y is None else self.y.tolist(),
-            "beyond": (status == Status.EXTRAPOLATED).tolist(),
+            "beyond": (status == int(Status.EXTRAPOLATED)).tolist(),
         }
 
     def _importance(self) -> tuple[Any, Any]:

@@ -267,16 +267,16 @@ class Model:
             found["drift"] = support.drift(around.squared_slope) * units.label_scale
             if around.agop.shape[1] > 0:
                 agop = units.metrics(around.agop, X) * units.label_unit
-                status[np.abs(agop).max(axis=(1, 2)) == 0.0] = Status.FLAT
+                status[np.abs(agop).max(axis=(1, 2)) == 0.0] = int(Status.FLAT)
             if full:
                 found["agop"] = agop
                 found["feature_scale"] = units.scale_at(decisions.feature_scale, X)
                 found["gradient"] = units.gradients(fit.gradient, X)
                 found["metric"] = units.metrics(fit.scale[:, None, None] * place.shape, X)
                 found |= _without_errors(found["gradient"], agop, found["feature_scale"])
-            status[leverage > 1.0] = Status.EXTRAPOLATED
-        status[beyond] = Status.EXTRAPOLATED
-        status[self.data.isolated(rows)] = Status.FEW_NEIGHBORS
+            status[leverage > 1.0] = int(Status.EXTRAPOLATED)
+        status[beyond] = int(Status.EXTRAPOLATED)
+        status[self.data.isolated(rows)] = int(Status.FEW_NEIGHBORS)
         return LocalFits(
             query=X,
             value=units.values(value),

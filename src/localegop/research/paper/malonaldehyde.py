@@ -203,7 +203,7 @@ def _predictions(method: str, model: Any, X: Any) -> tuple[Any, int]:
     with warnings.catch_warnings():  # counted instead
         warnings.filterwarnings("ignore", message=".*exclusion_radius", category=UserWarning)
         fits = model.localize(X)
-    return fits.value, int(np.sum(fits.status == Status.FEW_NEIGHBORS))
+    return fits.value, int(np.sum(fits.status == int(Status.FEW_NEIGHBORS)))
 
 
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
