@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 FEW_ROWS, MORE_POINTS = 5000, 2.0  # rows from which on rounds have more points, and how many times
 FEWEST_SEEN = 50  # held-out points of the first round
 CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
+PROOF = 2.0  # standard errors by which it has to be better otherwise
 CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
@@ -153,7 +154,7 @@ def expected_errors(
     found += float(means.min()) * np.where(is_process, 0.0, variances)  # the noise is at most the error
     best = int(np.argmin(np.where(is_process, np.inf, found)))
     gain, doubt = differences(errors, sample_weight, best)
-    lacking = np.minimum(doubt + gain, means - CLEAR_GAIN * means[best])
+    lacking = np.minimum(PROOF * doubt + gain, means - CLEAR_GAIN * means[best])
     handicap = means.min() * variances[best] + np.maximum(lacking, 0.0)
     return np.where(is_process, found + handicap, found)
 
