@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
 .PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
-.PHONY: browser package compilers sanitize test-oldest docs clean
+.PHONY: browser package compilers sanitize test-oldest docs clean mutants some-mutants
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
@@ -21,6 +21,7 @@ help:
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make compilers    build the core with GCC and Clang, with and without OpenMP, and test each build"
 	@echo "make sanitize     build the core with sanitizers and test it on every instruction set"
+	@echo "make mutants      change the code in some hundred places, one at a time: do the tests notice?"
 	@echo "make test-oldest  test with the oldest versions of the dependencies that pyproject.toml allows"
 	@echo "make clean     remove .venv and everything built"
 
@@ -50,7 +51,7 @@ test: $(STAMP)
 	$(call timed,make test,$(MAKE) --no-print-directory lint types unit)
 
 test-all: $(STAMP)
-	$(call timed,make test-all,$(MAKE) --no-print-directory lint types unit-all)
+	$(call timed,make test-all,$(MAKE) --no-print-directory lint types unit-all some-mutants)
 
 lint: $(STAMP)
 	$(call timed,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
@@ -68,6 +69,13 @@ unit: $(STAMP)
 
 unit-all: $(STAMP)
 	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --hypothesis-profile=thorough tests src/localegop)
+
+# Whether tests notice small changes of the code that computes. The sample is small, so its bar is lower.
+mutants: $(STAMP)
+	$(call timed,mutants,$(ONE_THREAD) $(BIN)/python tools/mutants.py --count 300 --seed 0)
+
+some-mutants: $(STAMP)
+	$(call timed,some mutants,$(ONE_THREAD) $(BIN)/python tools/mutants.py --trust --count 30 --seed 1 --minutes 2 --bar 0.7)
 
 # Tests of what `make networks` and `make bench` install; skipped where it is missing.
 test-extras: $(STAMP)
