@@ -114,6 +114,19 @@ def test_answers_are_as_good_as_they_were(name):
     assert [found.half, found.most] == pytest.approx([known.half, known.most], abs=0.06)
 
 
+def test_every_row_has_a_robustness_weight_but_those_of_no_weight():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    y[:3] += 20.0
+    model = LocalEGOPRegressor(n_jobs=1, loss="huber", final="global").fit(
+        X, y, sample_weight=np.append(np.ones(59), 0.0)
+    )
+    weights = model.robustness_weights_
+    assert np.flatnonzero(np.isnan(weights)).tolist() == [59]
+    assert np.flatnonzero(weights == 0.0).tolist() == [0, 1, 2] and (weights[3:59] > 0.1).all()
+
+
 if __name__ == "__main__":
     for name in CASES:
         numbers = ", ".join(

@@ -307,7 +307,8 @@ def test_optimism_of_known_errors(held_out, share, factor):
 
 
 def test_what_the_metric_gains():
-    assert gain(0.3, 0.1) == pytest.approx(3.0) and np.isnan(gain(1.0, np.nan)) and gain(0.0, 0.0) == 1.0
+    assert gain(0.3, 0.1) == pytest.approx(3.0) and np.isnan(gain(1.0, np.nan))
+    assert gain(0.0, 0.0) == gain(1e-26, 1e-30) == 1.0  # rounding
 
 
 # Where rows are far
@@ -384,3 +385,9 @@ def test_halves_of_rows():
     assert np.array_equal(first, ~second) and 0.45 < first.mean() < 0.55
     assert 0.45 < np.mean(first == third) < 0.55 and 0.45 < np.mean(first == in_half(numbers, 0, 1)) < 0.55
     assert len(Rivals.none(np.eye(2), DEFAULT_GLOBAL).picks) == 16
+
+
+def test_outputs_are_averaged_before_optimism_is_measured():
+    residuals = np.tile([1.0, 1.0, 4.0], (100, 1))  # mean squares of 6
+    assert measure_optimism(residuals, np.full(100, 6.0), 1.0) == pytest.approx(1.0)
+    assert measure_optimism(residuals, np.full(100, 24.0), 1.0) == pytest.approx(1.8053, abs=2e-4)

@@ -36,8 +36,9 @@ LEFT_ALONE = {
     "storage.py", "file_rules.py", "parameters.py", "tracing.py", "archive.py", "schema.py", "inputs.py",
     "table_columns.py", "blas.py", "threads.py", "chunks.py", "remembering.py", "later.py", "__init__.py",
 }  # fmt: skip
-FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__"}
+FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__", "_repr_html_"}
 KEYWORDS_LEFT_ALONE = {"strict", "optimize", "copy", "stacklevel", "threads", "kind", "frozen", "slots"}
+CALLS_LEFT_ALONE = {"limited_blas", "chunks", "print"}  # threads, and how much is done at a time
 # Besides RULES and tests/FOLDER/test_MODULE.py.
 ALSO: dict[str, tuple[str, ...]] = {
     "_engine/choice.py": ("selection/test_search_grid.py", "selection/test_holdout.py"),
@@ -53,6 +54,7 @@ ALSO: dict[str, tuple[str, ...]] = {
     "_fit/leave_one_out.py": ("fit/test_process.py",),
     "_fit/backend.py": ("fit/test_process.py",),
     "_predict/blocks.py": ("predict/test_gaps.py",),
+    "_predict/model.py": ("predict/test_blending.py", "predict/test_support.py", "test_results.py"),
     "_predict/decisions.py": ("fit/test_robustness.py",),
     "_predict/rivals.py": ("explain/test_errors.py",),
     "_data/rows.py": ("data/test_sums.py",),
@@ -158,6 +160,8 @@ class Changer(ast.NodeTransformer):
                 return name in FUNCTIONS_LEFT_ALONE
             case ast.keyword(arg=name):
                 return name in KEYWORDS_LEFT_ALONE
+            case ast.Call(func=ast.Name(id=name)):
+                return name in CALLS_LEFT_ALONE
         return isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom))
 
 
