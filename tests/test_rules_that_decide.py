@@ -11,17 +11,23 @@ from localegop._engine.local_data import LocalData
 from localegop._fit import initial_axes
 from localegop._fit.blend_choice import _as_good
 from localegop._fit.optimism import measure_optimism
+from localegop._fit.plan import _may_be_better
 from localegop._fit.robustness import Spread, huber_weights
 from localegop._predict.blending import fade
 from localegop._predict.blocks import block_sizes
 from localegop._predict.gaps import GapLaw, compare_with_law
 from localegop._predict.rivals import Rivals, in_half
 from localegop._predict.support import find_support, one_sidedness, reach_from
-from localegop._predict.uncertainty import correct_noise, expect_deviation, needed_weight
+from localegop._predict.uncertainty import (
+    correct_noise,
+    expect_deviation,
+    interval_widths,
+    needed_weight,
+)
 from localegop._selection import kriging
 from localegop._selection.final import Final
 from localegop._selection.folds import draw_folds
-from localegop._selection.global_search import DEFAULT_GLOBAL, GlobalSearch, global_choices
+from localegop._selection.global_search import DEFAULT_GLOBAL, GlobalSearch, as_choice, for_more_rows
 from localegop._selection.isotropic_baseline import gain
 from localegop._selection.race import Looks, Race, choose_best, differences, expected_errors
 from localegop._selection.search_grid import SearchGrid, quadratic_directions_for, sizes_for
@@ -45,7 +51,7 @@ def data_of(rows, labels=None):
 
 @pytest.mark.parametrize(
     ("better", "polynomial", "process"),
-    [(0.2, 0.2**2 / 0.3 + 0.88, 0.88), (0.05, 0.05**2 / 0.15 + 0.895, 0.895 + 0.05)],
+    [(0.2, 0.2**2 / 0.3 + 0.88, 0.88), (0.05, 0.05**2 / 0.15 + 0.895, 0.895 + 0.13)],
 )
 def test_what_is_expected_of_kriging_beside_a_polynomial(better, polynomial, process):
     """Errors of 9 and 9 less a bit; the polynomial has a variance of a tenth of the noise."""
@@ -203,12 +209,9 @@ def test_global_processes_to_begin_with_and_near_the_best():
         (pytest.approx(2.0 * search.unit), 1e-3, False), (pytest.approx(8.0 * search.unit), 1e-2, True)
     ]  # fmt: skip
     best = GlobalKriging(2.0, 1e-3)
-    assert [each.final for each in global_choices([best], seen_all=True)] == [best]
-    assert [each.final for each in global_choices([best], seen_all=False)] == [
-        best,
-        GlobalKriging(1.4, 5e-4),
-    ]
-    assert global_choices([GlobalKriging(2.0, 1e-9)], seen_all=False)[1].final.ridge == 1e-9
+    assert as_choice(best) == Choice(0, None, best)
+    assert for_more_rows(best) == GlobalKriging(1.4, 5e-4)
+    assert for_more_rows(GlobalKriging(2.0, 1e-9, rough=True)) == GlobalKriging(1.4, 1e-9, rough=True)
     assert Choice(0, None, GlobalKriging(2.0, 1e-2)) == DEFAULT_GLOBAL
 
 
@@ -391,3 +394,22 @@ def test_outputs_are_averaged_before_optimism_is_measured():
     residuals = np.tile([1.0, 1.0, 4.0], (100, 1))  # mean squares of 6
     assert measure_optimism(residuals, np.full(100, 6.0), 1.0) == pytest.approx(1.0)
     assert measure_optimism(residuals, np.full(100, 24.0), 1.0) == pytest.approx(1.8053, abs=2e-4)
+
+
+@pytest.mark.parametrize(("behind", "goes_on"), [(0.09, True), (0.11, False)])
+def test_a_trial_that_is_behind_by_a_standard_error_is_not_finished(behind, goes_on):
+    ahead, other = (
+        Race(MadeUpHoldout(np.ones((100, 1))), choices(1)),
+        Race(MadeUpHoldout((1.0 + behind + SWING)[:, None]), choices(1)),
+    )
+    for race in (ahead, other):
+        race.run_to(100)
+    assert _may_be_better(other, ahead) == goes_on
+    assert _may_be_better(other, ahead, 2.0) and _may_be_better(ahead, other)
+
+
+def test_widths_of_intervals_in_a_gap():
+    factors = np.array([[[1.0]], [[3.0]]])  # near the rows, and in gaps
+    three, four, none = (np.array([[each]]) for each in (3.0, 4.0, 0.0))
+    assert interval_widths(three, four, none, factors)[0, 0, 0] == pytest.approx(5.0 * (1.0 + 0.64 * 2.0))
+    assert interval_widths(three, none, four, factors)[0, 0, 0] == pytest.approx(5.0)

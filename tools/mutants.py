@@ -53,6 +53,7 @@ ALSO: dict[str, tuple[str, ...]] = {
     "_fit/blend_choice.py": ("predict/test_blending.py",),
     "_fit/leave_one_out.py": ("fit/test_process.py",),
     "_fit/backend.py": ("fit/test_process.py",),
+    "_fit/initial_units.py": ("fit/test_initial_curves.py", "test_skewed_features.py"),
     "_predict/blocks.py": ("predict/test_gaps.py",),
     "_predict/model.py": ("predict/test_blending.py", "predict/test_support.py", "test_results.py"),
     "_predict/decisions.py": ("fit/test_robustness.py",),
