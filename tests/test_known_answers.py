@@ -38,25 +38,22 @@ def wave(X):
     return np.sin(inner), slopes
 
 
-# Rows, columns, noise, parameters, and whether one label of twenty is wrong.
+# Rows, columns, noise and parameters. What is chosen must not be a near-tie: other processors would break it.
 CASES = {
-    "polynomial": (120, 3, 0.1, {"final": "polynomial"}, False),
-    "kriging": (120, 3, 0.1, {"final": "kriging"}, False),
-    "global": (120, 3, 0.1, {"final": "global"}, False),
-    "auto": (120, 3, 0.1, {}, False),
-    "exact": (100, 3, 0.0, {}, False),
-    "exact polynomial": (100, 3, 0.0, {"final": "polynomial"}, False),
-    "wrong labels": (100, 3, 0.1, {"loss": "huber"}, True),
-    "queries": (60, 3, 0.1, {"strategy": "query", "n_iter": 3}, False),
+    "polynomial": (120, 3, 0.1, {"final": "polynomial"}),
+    "kriging": (120, 3, 0.1, {"final": "kriging"}),
+    "global": (120, 3, 0.1, {"final": "global"}),
+    "auto": (120, 3, 0.1, {}),
+    "exact polynomial": (100, 3, 0.0, {"final": "polynomial"}),
+    "queries": (60, 3, 0.1, {"strategy": "query", "n_iter": 3}),
     "linear, given": (
         150,
         3,
         0.1,
         {"degree": 1, "ridge": 1e-2, "n_iter": 2, "initial_metric": "variance"},
-        False,
     ),
-    "columns of noise": (150, 9, 0.1, {}, False),
-    "many rows": (700, 2, 0.3, {"final": "polynomial", "n_iter": 1}, False),
+    "columns of noise": (150, 9, 0.1, {}),
+    "many rows": (700, 2, 0.3, {"final": "polynomial", "n_iter": 1}),
 }
 
 KNOWN = {
@@ -64,9 +61,7 @@ KNOWN = {
     "kriging": (0.00379, 0.0407, 0.031, 0.0673, 0.457, 0.507, 0.933),
     "global": (0.00337, 0.00661, 0.0455, 0.0555, 0.443, 0.55, 0.923),
     "auto": (0.0024, 0.038, 0.0308, 0.0644, 0.447, 0.55, 0.933),
-    "exact": (0.000103, 0.000934, 5.47e-05, 0.000379, 0.00267, 0.627, 0.96),
     "exact polynomial": (0.0308, 0.05, 0.0165, 0.0131, 0.135, 0.58, 0.953),
-    "wrong labels": (0.0035, 0.0199, 0.0132, 0.0367, 0.351, 0.34, 0.84),
     "queries": (0.206, 0.215, np.nan, 0.128, 1.02, 0.627, 0.933),
     "linear, given": (0.0223, 0.1, 0.196, 0.0527, 0.62, 0.54, 0.947),
     "columns of noise": (0.00542, 0.0178, 0.0419, 0.0569, 0.399, 0.48, 0.877),
@@ -75,12 +70,10 @@ KNOWN = {
 
 
 def answers(name):
-    n, columns, noise, parameters, wrong = CASES[name]
+    n, columns, noise, parameters = CASES[name]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, columns))
     y = wave(X)[0] + noise * rng.normal(size=n)
-    if wrong:
-        y[::20] += 10.0
     new = rng.normal(size=(300, columns))
     truth, slopes = wave(new)
     labels = truth + noise * rng.normal(size=300)
