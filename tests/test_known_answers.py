@@ -38,7 +38,7 @@ def wave(X):
     return np.sin(inner), slopes
 
 
-# Rows, columns, noise and parameters. What is chosen must not be a near-tie: other processors would break it.
+# Rows, columns, noise, parameters. What is chosen must be no near-tie, which other processors may break.
 CASES = {
     "polynomial": (120, 3, 0.1, {"final": "polynomial"}),
     "kriging": (120, 3, 0.1, {"final": "kriging"}),
