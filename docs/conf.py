@@ -1,6 +1,7 @@
 """Sphinx configuration; ``make docs`` builds docs/_build/index.html."""
 
 from importlib import metadata
+from pathlib import Path
 
 project = "localegop"
 copyright = "the localegop developers"
@@ -50,5 +51,5 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "min_reported_time": 0,
     "image_srcset": ["2x"],
-    "default_thumb_file": "figures/localization.png",
+    "default_thumb_file": str(Path(__file__).parent / "figures" / "localization.png"),
 }

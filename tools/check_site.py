@@ -31,7 +31,9 @@ class Page(HTMLParser):
         if not target:
             return
         self.links.append(target)
-        if urlsplit(target).netloc and (tag in ("script", "img", "iframe") or values.get("rel") == "stylesheet"):
+        if urlsplit(target).netloc and (
+            tag in ("script", "img", "iframe") or values.get("rel") == "stylesheet"
+        ):
             self.loaded.append(target)
 
 
@@ -51,7 +53,9 @@ def broken(pages: dict[Path, Page]) -> Iterator[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.is_file():
                 yield f"{path}: {link} leads nowhere"
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+            elif (
+                parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors
+            ):
                 yield f"{path}: {link} has no such anchor"
 
 

@@ -2,13 +2,13 @@
 Which features matter here?
 ===========================
 
-A feature may matter for one patient and not for the next. Global importance is one list for all; a local fit has a list
-for every prediction, with standard errors.
+A feature may matter for one patient and not for the next. Global importance is one list for all; a local
+fit has a list for every prediction, with standard errors.
 """
 
 # %%
-# 442 diabetes patients with ten measurements; the label says how far the disease had progressed after a year. The table
-# comes with scikit-learn.
+# 442 diabetes patients with ten measurements; the label says how far the disease had progressed after a
+# year. The table comes with scikit-learn.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
@@ -25,8 +25,9 @@ print(f"R2 at {len(X_test)} new patients: {model.score(X_test, y_test):.2f}")
 # %%
 # Overall
 # -------
-# The share of each measurement in the squared slope of the function, over all patients. ``s5`` is the logarithm of
-# triglycerides; some of the others move together, and ``grouped_importance`` tells what they have in common.
+# The share of each measurement in the squared slope of the function, over all patients. ``s5`` is the
+# logarithm of triglycerides; some of the others move together, and ``grouped_importance`` tells what they
+# have in common.
 print(model.global_importance(as_frame=True).round(3).head(5))
 for group in sorted(model.grouped_importance(), key=lambda g: -g.importance)[:4]:
     print(f"{' + '.join(group.features):12} {group.importance:.2f} +- {group.importance_std:.2f}")
@@ -34,8 +35,8 @@ for group in sorted(model.grouped_importance(), key=lambda g: -g.importance)[:4]
 # %%
 # Here
 # ----
-# Two patients: the one for whom the body mass index has the largest share, and the one for whom it has the smallest. Lines
-# are standard errors: where they are as long as the bars, the rows cannot tell.
+# Two patients: the one for whom the body mass index has the largest share, and the one for whom it has
+# the smallest. Lines are standard errors: where they are as long as the bars, the rows cannot tell.
 fits = model.localize(X_test)
 bmi = fits.feature_names.index("bmi")
 most, least = np.argmax(fits.importance[:, bmi]), np.argmin(fits.importance[:, bmi])

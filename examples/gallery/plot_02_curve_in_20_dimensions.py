@@ -2,8 +2,8 @@
 Finding a curve in 20 dimensions
 ================================
 
-Twenty features, but the label depends only on where along a curve a point lies. Round neighborhoods are hopeless: in 20
-dimensions nothing is near. Learned ones are thin along the curve and wide across.
+Twenty features, but the label depends only on where along a curve a point lies. Round neighborhoods are
+hopeless: in 20 dimensions nothing is near. Learned ones are thin along the curve and wide across.
 """
 
 import matplotlib.pyplot as plt
@@ -35,14 +35,16 @@ for name, peer in peers.items():
 # %%
 # What was found
 # --------------
-# The leading direction of the learned slopes at each new point, against the true direction of the curve there, and in how
-# many directions the function is found to vary.
+# The leading direction of the learned slopes at each new point, against the true direction of the curve
+# there, and in how many directions the function is found to vary.
 fits = model.localize(X_test, errors=False)
 found = fits.spectrum[1][:, :, 0]
 true = data.gradient(X_test)
 true /= np.linalg.norm(true, axis=1, keepdims=True)
 angle = np.degrees(np.arccos(np.clip(np.abs(np.sum(found * true, axis=1)), 0, 1)))
-print(f"angle to the true gradient: median {np.median(angle):.2g} degrees, 95 % below {np.quantile(angle, 0.95):.2g}")
+print(
+    f"angle to the true gradient: median {np.median(angle):.2g} degrees, 95 % below {np.quantile(angle, 0.95):.2g}"
+)
 print(f"directions in which f varies nearby: median {np.median(fits.intrinsic_dimension):.2f} of 20")
 
 # %%

@@ -2,9 +2,10 @@
 A fast stand-in for a simulation
 ================================
 
-A simulation that takes an hour is run some hundred times; a *surrogate* learned from these runs answers all further
-questions at once, with error bars and gradients. Here the simulation is a robot's arm of four segments in the plane: eight
-inputs (four angles, four lengths), and the distance of the hand from the shoulder.
+A simulation that takes an hour is run some hundred times; a *surrogate* learned from these runs answers
+all further questions at once, with error bars and gradients. Here the simulation is a robot's arm of four
+segments in the plane: eight inputs (four angles, four lengths), and the distance of the hand from the
+shoulder.
 """
 
 import matplotlib.pyplot as plt
@@ -29,12 +30,15 @@ y_new = reach(X_new)
 names = [f"angle {i}" for i in range(1, 5)] + [f"length {i}" for i in range(1, 5)]
 model = LocalEGOPRegressor(n_jobs=2).fit(X, y)
 value, error = model.predict(X_new, return_std=True)
-print(f"root mean square error {np.sqrt(np.mean((value - y_new) ** 2)):.4f}, reaches from {y.min():.2f} to {y.max():.2f}")
+print(
+    f"root mean square error {np.sqrt(np.mean((value - y_new) ** 2)):.4f}, reaches from {y.min():.2f} to {y.max():.2f}"
+)
 
 # %%
 # Gradients for free
 # ------------------
-# The first angle turns the whole arm and cannot matter; the surrogate has found that. Slopes against exact ones:
+# The first angle turns the whole arm and cannot matter; the surrogate has found that. Slopes against
+# exact ones:
 fits = model.localize(X_new[:100], errors=False)
 step = 1e-6
 exact = np.stack([(reach(X_new[:100] + step * e) - reach(X_new[:100])) / step for e in np.eye(8)], axis=1)
@@ -55,5 +59,7 @@ plt.show()
 # Where the interval is widest. Its width also says how far to trust the surrogate now.
 low, high = model.predict_interval(X_new, 0.9).T
 inside = np.mean((low <= y_new) & (y_new <= high))
-print(f"90 % intervals hold {inside:.0%}; widest {np.max(high - low):.2f}, narrowest {np.min(high - low):.3f}")
+print(
+    f"90 % intervals hold {inside:.0%}; widest {np.max(high - low):.2f}, narrowest {np.min(high - low):.3f}"
+)
 print("next run at", X_new[np.argmax(high - low)].round(2))

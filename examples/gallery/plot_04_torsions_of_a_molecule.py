@@ -2,9 +2,9 @@
 Torsions of a molecule
 ======================
 
-Malonaldehyde is nine atoms that shake; two of its torsions are the slow motions a chemist cares about. Can they be read
-off from angles *within* triples of atoms, none of which is a torsion? The frames of a molecular dynamics run come with
-the package.
+Malonaldehyde is nine atoms that shake; two of its torsions are the slow motions a chemist cares about.
+Can they be read off from angles *within* triples of atoms, none of which is a torsion? The frames of a
+molecular dynamics run come with the package.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ from localegop.datasets import load_malonaldehyde
 molecule = load_malonaldehyde(torsion=["tau1", "tau2"])
 rng = np.random.default_rng(0)
 rows = rng.permutation(len(molecule.data))
-train, test = rows[:1000], rows[1000:1600]
+train, test = rows[:600], rows[1000:1400]
 X, y = molecule.data, molecule.target
-print(f"{len(X):,} frames, {X.shape[1]} features, of which 1,000 frames are learned from")
+print(f"{len(X):,} frames, {X.shape[1]} features, of which 600 frames are learned from")
 
 # %%
 # Both torsions at once
@@ -39,11 +39,13 @@ for name, method in methods.items():
 # %%
 # Few directions out of 50
 # ------------------------
-# The participation ratio of the slopes says in how many directions the torsions vary nearby; colors show the energy of
-# the frame.
+# The participation ratio of the slopes says in how many directions the torsions vary nearby; colors show
+# the energy of the frame.
 predicted = model.predict(X[test])
-fits = model.localize(X[test], errors=False)
-print(f"both torsions vary in {np.median(fits.intrinsic_dimension):.1f} directions of 50 at the median frame")
+fits = model.localize(X[test[:100]], errors=False)
+print(
+    f"both torsions vary in {np.median(fits.intrinsic_dimension):.1f} directions of 50 at the median frame"
+)
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for axis, k in zip(axes, range(2), strict=True):

@@ -2,8 +2,8 @@
 Edges of an image
 =================
 
-A gray image is a function of two features, the position of a pixel. It varies across edges and not along them, so
-neighborhoods should lie along edges. Nobody tells the estimator what an edge is.
+A gray image is a function of two features, the position of a pixel. It varies across edges and not along
+them, so neighborhoods should lie along edges. Nobody tells the estimator what an edge is.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,7 @@ from localegop.displays import ImageLocalizationDisplay
 
 photograph = transform.rescale(data.camera()[20:260, 130:370] / 255.0, 0.4, anti_aliasing=True)
 X, y = image_samples(photograph)
-model = LocalEGOPRegressor(
-    n_jobs=2, initial_metric="identity", final="polynomial", degree=1
-).fit(X, y)
+model = LocalEGOPRegressor(n_jobs=2, initial_metric="identity", final="polynomial", degree=1).fit(X, y)
 print(f"{len(X):,} pixels; isotropic fits have {model.gain_over_isotropic_:.2f} times the error")
 
 # %%
@@ -33,8 +31,8 @@ axes[0].set_title("pixels that contribute")
 # %%
 # An edge detector
 # ----------------
-# How much of the squared slope nearby lies in one direction, times the slope: large at edges, small in flat and in rough
-# regions.
+# How much of the squared slope nearby lies in one direction, times the slope: large at edges, small in
+# flat and in rough regions.
 fits = model.localize(X, errors=False)
 values = fits.spectrum[0]
 edge = np.sqrt(np.maximum(values[:, 0] - values[:, 1], 0.0)).reshape(photograph.shape)

@@ -2,9 +2,10 @@
 A map: coefficients that change from place to place
 ===================================================
 
-Geographically weighted regression asks how strongly things are related *here*. Its classic example are the counties of
-Georgia: how does the share of people with a bachelor's degree depend on how rural, how poor and how immigrant a county is,
-and does that differ between north and south? Local fits answer it with gradients, and predict at new places too.
+Geographically weighted regression asks how strongly things are related *here*. Its classic example are
+the counties of Georgia: how does the share of people with a bachelor's degree depend on how rural, how
+poor and how immigrant a county is, and does that differ between north and south? Local fits answer it
+with gradients, and predict at new places too.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,9 @@ X, y = counties[places + causes], counties["bachelor"]
 # %%
 # Do places matter?
 # -----------------
-# By predictions of counties left out: one linear model for the whole state, ours without and with positions.
-folds = KFold(10, shuffle=True, random_state=0)
+# By predictions of counties left out: one linear model for the whole state, ours without and with
+# positions.
+folds = KFold(5, shuffle=True, random_state=0)
 for name, method, columns in (
     ("one linear model", LinearRegression(), causes),
     ("Local EGOP without positions", LocalEGOPRegressor(n_jobs=2), causes),
@@ -35,8 +37,8 @@ for name, method, columns in (
 # %%
 # Local coefficients
 # ------------------
-# The gradient with respect to each cause, with standard errors: percent of bachelors per percent of the cause. A ring
-# marks counties whose coefficient is at least two standard errors from zero.
+# The gradient with respect to each cause, with standard errors: percent of bachelors per percent of the
+# cause. A ring marks counties whose coefficient is at least two standard errors from zero.
 model = LocalEGOPRegressor(n_jobs=2).fit(X, y)
 fits = model.localize(X)
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained", sharey=True)
@@ -68,4 +70,6 @@ plt.show()
 place = X.mean().to_frame().T
 value, error = model.predict(place, return_std=True)
 low, high = model.predict_interval(place, 0.9)[0]
-print(f"{value[0]:.1f} +- {error[0]:.1f} percent; nine of ten such counties lie between {low:.1f} and {high:.1f}")
+print(
+    f"{value[0]:.1f} +- {error[0]:.1f} percent; nine of ten such counties lie between {low:.1f} and {high:.1f}"
+)

@@ -2,8 +2,8 @@
 Calibrated intervals
 ====================
 
-An interval of 90 % should hold 90 % of new labels, where the noise is small as well as where it is large, and although
-nobody says what the noise is like.
+An interval of 90 % should hold 90 % of new labels, where the noise is small as well as where it is large,
+and although nobody says what the noise is like.
 """
 
 import matplotlib.pyplot as plt
@@ -41,10 +41,10 @@ for side, rows in (("left", slice(0, 300)), ("right", slice(300, 600))):
 # %%
 # Patients
 # --------
-# Real data: 442 diabetes patients, each fifth left out once.
+# Real data: 442 diabetes patients, each third left out once.
 X, y = load_diabetes(return_X_y=True)
 inside = np.zeros((2, len(y)), dtype=bool)
-for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+for train, test in KFold(3, shuffle=True, random_state=0).split(X):
     intervals = LocalEGOPRegressor(n_jobs=2).fit(X[train], y[train]).predict_interval(X[test], [0.5, 0.9])
     inside[:, test] = np.array(
         [(ends[:, 0] <= y[test]) & (y[test] <= ends[:, 1]) for ends in np.moveaxis(intervals, 1, 0)]

@@ -2,12 +2,13 @@
 Categories and missing values, in a pipeline
 ============================================
 
-Real tables have columns of words and holes. A scikit-learn pipeline prepares them, and standard errors, intervals and
-explanations are asked of the last step.
+Real tables have columns of words and holes. A scikit-learn pipeline prepares them, and standard errors,
+intervals and explanations are asked of the last step.
 """
 
 # %%
-# Cars of 1970 to 1982 and how far they go with a gallon. Six horsepowers are missing; the origin is a word.
+# Cars of 1970 to 1982 and how far they go with a gallon. Six horsepowers are missing; the origin is a
+# word.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

@@ -2,8 +2,8 @@
 Detecting extrapolation
 =======================
 
-A model that is asked beyond its data should say so. Every prediction has a *remoteness*: above 1 the query lies beyond the
-data, ``predict`` warns, and intervals grow with the distance.
+A model that is asked beyond its data should say so. Every prediction has a *remoteness*: above 1 the
+query lies beyond the data, ``predict`` warns, and intervals grow with the distance.
 """
 
 import warnings
@@ -48,8 +48,8 @@ plt.show()
 # %%
 # In a table
 # ----------
-# The same with cars: a model learned from European and Japanese cars meets American ones. Which of them should it not be
-# asked about?
+# The same with cars: a model learned from European and Japanese cars meets American ones. Which of them
+# should it not be asked about?
 cars = pd.read_csv("data/cars.csv").dropna()
 features = ["displacement", "horsepower", "weight", "acceleration", "year"]
 american = cars["origin"] == "USA"
@@ -58,4 +58,6 @@ fits = model.localize(cars.loc[american, features], errors=False)
 beyond = fits.status == Status.EXTRAPOLATED
 error = np.abs(fits.value - cars.loc[american, "mpg"])
 print(f"{beyond.sum()} of {american.sum()} American cars are marked")
-print(f"mean error of these {error[beyond].mean():.1f}, of the others {error[~beyond].mean():.1f} miles per gallon")
+print(
+    f"mean error of these {error[beyond].mean():.1f}, of the others {error[~beyond].mean():.1f} miles per gallon"
+)

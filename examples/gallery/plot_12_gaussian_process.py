@@ -2,8 +2,8 @@
 Against a Gaussian process
 ==========================
 
-The closest relative: smooth, with error bars, one length for each feature. Which of the two when? Both on a function whose
-directions change from place to place, and on one that has the same everywhere.
+The closest relative: smooth, with error bars, one length for each feature. Which of the two when? Both on
+a function whose directions change from place to place, and on one that has the same everywhere.
 """
 
 import time
@@ -31,7 +31,10 @@ sets = {
 found = {}
 for name, (X, y) in sets.items():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    for label, method in (("Gaussian process", gaussian_process(X.shape[1])), ("Local EGOP", LocalEGOPRegressor(n_jobs=2))):
+    for label, method in (
+        ("Gaussian process", gaussian_process(X.shape[1])),
+        ("Local EGOP", LocalEGOPRegressor(n_jobs=2)),
+    ):
         start = time.perf_counter()
         method.fit(X[:400], y[:400])
         value, error = method.predict(X[400:], return_std=True)
@@ -41,9 +44,9 @@ for name, (X, y) in sets.items():
         print(f"{name:24}{label:18} R2 {score:.4f}, {seconds:4.1f} s")
 
 # %%
-# Where the direction changes along a curve, one length for each feature cannot describe it, and the process needs more rows.
-# Where the function is smooth in all features everywhere, a process of all rows is hard to beat; Local EGOP then uses one
-# itself, if it is better at rows left out.
+# Where the direction changes along a curve, one length for each feature cannot describe it, and the
+# process needs more rows. Where the function is smooth in all features everywhere, a process of all rows
+# is hard to beat; Local EGOP then uses one itself, if it is better at rows left out.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for axis, (name, (_, y)) in zip(axes, sets.items(), strict=True):
     for label in ("Gaussian process", "Local EGOP"):

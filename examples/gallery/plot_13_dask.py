@@ -2,9 +2,9 @@
 Large data with Dask
 ====================
 
-The same estimator on a cluster: rows and queries are dask arrays that no single process needs to hold, and the results are
-those of one process, to the last bit. Here the cluster is two threads of this process; ``examples/dask_cluster.py`` takes the
-address of a real one.
+The same estimator on a cluster: rows and queries are dask arrays that no single process needs to hold,
+and the results are those of one process, to the last bit. Here the cluster is two threads of this
+process; ``examples/dask_cluster.py`` takes the address of a real one.
 """
 
 import dask.array as da
@@ -27,7 +27,11 @@ plan(100_000_000, 10, workers=100, memory="8GB")
 # ---------------
 X, y = make_helix(7000, 4, noise=0.1, random_state=0)
 lazy_X, lazy_y = da.from_array(X[:6000], chunks=(1500, 4)), da.from_array(y[:6000], chunks=1500)
-parameters = {"final": "polynomial", "degree": 1, "max_neighbors": 500}  # less to choose, for a quick example
+parameters = {
+    "final": "polynomial",
+    "degree": 1,
+    "max_neighbors": 500,
+}  # less to choose, for a quick example
 
 with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
     with Client(cluster) as client:

@@ -2,8 +2,8 @@
 Reading the recursion
 =====================
 
-How did a neighborhood come about? ``localize(trace=True)`` keeps every step: where weights are, which directions were
-learned, and how error and size changed.
+How did a neighborhood come about? ``localize(trace=True)`` keeps every step: where weights are, which
+directions were learned, and how error and size changed.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from localegop.datasets import make_annulus
 from localegop.displays import LocalizationDisplay, SpectrumDisplay, TraceDisplay
 
 # %%
-# Points on a part of a ring; labels depend on the angle only. Algorithm 1 of the paper, with the paper's constants, makes 150
-# small steps from a round neighborhood to a long one.
+# Points on a part of a ring; labels depend on the angle only. Algorithm 1 of the paper, with the paper's
+# constants, makes 150 small steps from a round neighborhood to a long one.
 X, y = make_annulus(1000, noise_std=0.02, random_state=3)
 model = LocalEGOPRegressor(**LocalEGOPRegressor.paper_parameters(), n_jobs=2).fit(X, y)
 fits = model.localize([[1.0, 0.0]], trace=True)
@@ -27,14 +27,15 @@ LocalizationDisplay.from_fits(fits, X, y).plot()
 plt.show()
 
 # %%
-# Directions: two lines that separate mean that a direction was learned. The dashed line marks the step that was chosen, by
-# the leave-one-out error in the neighborhood.
+# Directions: two lines that separate mean that a direction was learned. The dashed line marks the step
+# that was chosen, by the leave-one-out error in the neighborhood.
 figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 SpectrumDisplay.from_fits(fits).plot(axis)
 plt.show()
 
 # %%
-# Error, effective size and estimate, step by step. Where neighboring steps agree, the choice of the step matters little.
+# Error, effective size and estimate, step by step. Where neighboring steps agree, the choice of the step
+# matters little.
 TraceDisplay.from_fits(fits).plot()
 plt.show()
 

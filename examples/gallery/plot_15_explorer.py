@@ -2,9 +2,9 @@
 Explore every prediction
 ========================
 
-One line makes a page on which every prediction can be looked into: its neighborhood, neighbors, slopes, interval, the steps of
-the recursion, and what the prediction would be if a feature were different. Below it is at work; in a notebook it is live, and
-``save`` writes it as one file to send to somebody.
+One line makes a page on which every prediction can be looked into: its neighborhood, neighbors, slopes,
+interval, the steps of the recursion, and what the prediction would be if a feature were different. Below
+it is at work; in a notebook it is live, and ``save`` writes it as one file to send to somebody.
 """
 
 import pandas as pd
