@@ -1,13 +1,13 @@
 """Denoising and inpainting images: PSNR and time beside the methods that scikit-image has.
 
 Run with ``python benchmarks/images.py``; the tables in docs/images.md are from it. Noise has a standard
-deviation of 25/255. Images are those that scikit-image ships, in gray, by default the 256 x 256 pixels in their
-middle (``--whole``: all of them). The other methods get the best of a few strengths *in hindsight*, by the PSNR
-against the clean image; ours sees the noisy image and the strength of the noise only, and its settings were
-made on other images (coins, coffee).
+deviation of 25/255. Images are those that scikit-image ships, in gray, by default the 256 x 256 pixels in
+their middle (``--whole``: all of them). The other methods get the best of a few strengths *in hindsight*,
+by the PSNR against the clean image; ours sees the noisy image and the strength of the noise only, and its
+settings were made on other images (coins, coffee).
 
 - ``surroundings``: local regression of gray values on what surrounds them
-  (`localegop.datasets.image_surroundings`); then the noisy pixel counts as much as errors nearby say it should.
+  (`localegop.datasets.image_surroundings`); the noisy pixel then counts as much as errors nearby say.
 - ``positions``: local regression on the position of the pixels alone, in neighborhoods that follow edges.
 """
 
@@ -71,7 +71,7 @@ def by_surroundings(noisy: Image, known: NDArray[np.bool_], sigma: float) -> Ima
 def combine(
     guess: Image, noisy: Image, known: NDArray[np.bool_], sigma: float, reach: float = 3.0
 ) -> Image:
-    """Mean of prediction and pixel, weighted by squared errors; those of the prediction are seen in residuals."""
+    """Mean of prediction and pixel by squared errors: the noise, and what residuals have beyond."""
     residual = np.where(known, noisy - guess, 0.0)
     near = gaussian_filter(known.astype(float), reach)
     squares = gaussian_filter(residual**2, reach) / np.maximum(near, 1e-6)

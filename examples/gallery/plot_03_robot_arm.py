@@ -30,9 +30,8 @@ y_new = reach(X_new)
 names = [f"angle {i}" for i in range(1, 5)] + [f"length {i}" for i in range(1, 5)]
 model = LocalEGOPRegressor(n_jobs=2).fit(X, y)
 value, error = model.predict(X_new, return_std=True)
-print(
-    f"root mean square error {np.sqrt(np.mean((value - y_new) ** 2)):.4f}, reaches from {y.min():.2f} to {y.max():.2f}"
-)
+off = np.sqrt(np.mean((value - y_new) ** 2))
+print(f"root mean square error {off:.4f}, reaches from {y.min():.2f} to {y.max():.2f}")
 
 # %%
 # Gradients for free

@@ -84,9 +84,8 @@ plt.show()
 # What was learned
 # ----------------
 # In how many directions of the 18 gray values vary, at most pixels, and which features matter most.
-print(
-    f"{np.median(model.localize(X[rows[:500]], errors=False).intrinsic_dimension):.1f} directions at the median pixel"
-)
+fits = model.localize(X[rows[:500]], errors=False)
+print(f"{np.median(fits.intrinsic_dimension):.1f} directions at the median pixel")
 names = [
     f"{what}, scale {s}"
     for s in (1, 2, 4)

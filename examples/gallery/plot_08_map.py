@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from localegop import LocalEGOPRegressor
 
-counties = pd.read_csv("data/georgia.csv")
+counties = pd.read_csv("../data/georgia.csv")
 places, causes = ["east_km", "north_km"], ["rural", "poverty", "foreign_born"]
 X, y = counties[places + causes], counties["bachelor"]
 
@@ -70,6 +70,4 @@ plt.show()
 place = X.mean().to_frame().T
 value, error = model.predict(place, return_std=True)
 low, high = model.predict_interval(place, 0.9)[0]
-print(
-    f"{value[0]:.1f} +- {error[0]:.1f} percent; nine of ten such counties lie between {low:.1f} and {high:.1f}"
-)
+print(f"{value[0]:.1f} +- {error[0]:.1f} percent; 90 % of such counties from {low:.1f} to {high:.1f}")

@@ -15,14 +15,14 @@ import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.model_selection import KFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from localegop import LocalEGOPRegressor
 from localegop.displays import ImportanceDisplay
 
-cars = pd.read_csv("data/cars.csv").drop(columns="name")
+cars = pd.read_csv("../data/cars.csv").drop(columns="name")
 print(cars.isna().sum()[lambda count: count > 0])
 X, y = cars.drop(columns="mpg"), cars["mpg"]
 numbers = [name for name in X if name != "origin"]
@@ -38,7 +38,7 @@ prepare = make_column_transformer(
 pipeline = make_pipeline(prepare, LocalEGOPRegressor(n_jobs=2))
 boosting = make_pipeline(prepare, HistGradientBoostingRegressor(random_state=0))
 for name, method in (("Local EGOP", pipeline), ("gradient boosting", boosting)):
-    scores = cross_val_score(method, X, y, cv=5)
+    scores = cross_val_score(method, X, y, cv=KFold(4, shuffle=True, random_state=0))
     print(f"{name:18} R2 {scores.mean():.3f}, from {scores.min():.3f} to {scores.max():.3f}")
 
 # %%

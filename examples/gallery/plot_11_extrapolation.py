@@ -50,7 +50,7 @@ plt.show()
 # ----------
 # The same with cars: a model learned from European and Japanese cars meets American ones. Which of them
 # should it not be asked about?
-cars = pd.read_csv("data/cars.csv").dropna()
+cars = pd.read_csv("../data/cars.csv").dropna()
 features = ["displacement", "horsepower", "weight", "acceleration", "year"]
 american = cars["origin"] == "USA"
 model = LocalEGOPRegressor(n_jobs=2).fit(cars.loc[~american, features], cars.loc[~american, "mpg"])
@@ -58,6 +58,4 @@ fits = model.localize(cars.loc[american, features], errors=False)
 beyond = fits.status == Status.EXTRAPOLATED
 error = np.abs(fits.value - cars.loc[american, "mpg"])
 print(f"{beyond.sum()} of {american.sum()} American cars are marked")
-print(
-    f"mean error of these {error[beyond].mean():.1f}, of the others {error[~beyond].mean():.1f} miles per gallon"
-)
+print(f"mean error of these {error[beyond].mean():.1f} mpg, of the others {error[~beyond].mean():.1f}")

@@ -33,12 +33,12 @@ parameters = {
     "max_neighbors": 500,
 }  # less to choose, for a quick example
 
-with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
-    with Client(cluster) as client:
-        model = DaskLocalEGOPRegressor(**parameters, client=client).fit(lazy_X, lazy_y)
-        answer = model.predict(da.from_array(X[6000:], chunks=(500, 4)))
-        print("lazy:", answer)
-        value = answer.compute()
+cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+with cluster, Client(cluster) as client:
+    model = DaskLocalEGOPRegressor(**parameters, client=client).fit(lazy_X, lazy_y)
+    answer = model.predict(da.from_array(X[6000:], chunks=(500, 4)))
+    print("lazy:", answer)
+    value = answer.compute()
 
 # %%
 # The same as in one process

@@ -14,9 +14,9 @@ from localegop.datasets import make_annulus
 from localegop.displays import LocalizationDisplay, SpectrumDisplay, TraceDisplay
 
 # %%
-# Points on a part of a ring; labels depend on the angle only. Algorithm 1 of the paper, with the paper's
+# Points on half of a ring; labels depend on the angle only. Algorithm 1 of the paper, with the paper's
 # constants, makes 150 small steps from a round neighborhood to a long one.
-X, y = make_annulus(1000, noise_std=0.02, random_state=3)
+X, y = make_annulus(1200, angle=150, noise_std=0.02, random_state=3)
 model = LocalEGOPRegressor(**LocalEGOPRegressor.paper_parameters(), n_jobs=2).fit(X, y)
 fits = model.localize([[1.0, 0.0]], trace=True)
 print(fits.trace)
@@ -42,7 +42,7 @@ plt.show()
 # %%
 # The same numbers without pictures:
 ratio = [np.sqrt(np.linalg.cond(metric)) for metric in fits.trace.metric[:, 0]]
-for t in (0, 1, 5, 20, int(fits.step[0])):
+for t in sorted({0, 1, 5, 20, int(fits.step[0])}):
     print(
         f"step {t:3}: {fits.trace.effective_size[t, 0]:6.1f} rows count, "
         f"{ratio[t]:5.1f} times as long as wide, estimate {fits.trace.value[t, 0]:.3f}"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from localegop import LocalEGOPRegressor
 
-cars = pd.read_csv("data/cars.csv").dropna()
+cars = pd.read_csv("../data/cars.csv").dropna()
 features = ["horsepower", "weight", "acceleration", "year"]
 model = LocalEGOPRegressor(n_jobs=2).fit(cars[features], cars["mpg"])
 explorer = model.explore(cars[features][:120], cars["mpg"][:120])

@@ -21,9 +21,9 @@ def image_surroundings(
 ) -> Array:
     """Describe the surroundings of every pixel: gray value, slope and bend around it, at several scales.
 
-    The pixel itself counts for nothing, so that noise of different pixels being independent, a regression of
-    noisy gray values on these features cannot learn the noise: its predictions are denoised gray values. Nor
-    do unknown pixels count, so that a regression learned at known pixels fills in the others.
+    The pixel itself counts for nothing. So, if the noise of different pixels is independent, a regression
+    of noisy gray values on these features cannot learn the noise: it predicts denoised gray values. Unknown
+    pixels do not count either, so that a regression learned at known pixels fills in the others.
 
     Parameters
     ----------
