@@ -33,7 +33,7 @@ Task = Callable[[float], Image]
 
 SIGMA = 25.0 / 255.0
 MISSING = 0.5
-ROWS = 20_000  # pixels that are learned from
+ROWS = 8_000  # pixels that are learned from
 QUICK = {"initial_metric": "identity", "final": "polynomial", "degree": 1}
 STRENGTHS = {
     "non-local means": (0.5, 0.6, 0.8, 1.0),

@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "abort_on_example_error": False,
     "min_reported_time": 0,
+    "write_computation_times": False,  # its table loads scripts from other hosts
     "image_srcset": ["2x"],
     "default_thumb_file": str(Path(__file__).parent / "figures" / "localization.png"),
 }

@@ -42,7 +42,8 @@ def test_every_public_module_is_named(page):
 def contents(page):
     """Pages that the tables of contents of a page list."""
     tables = re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
-    return {line for table in tables for line in table.splitlines() if re.fullmatch(r"\w+", line)}
+    lines = [re.sub(r"^.*<(\w+)>$", r"\1", line) for table in tables for line in table.splitlines()]
+    return {line for line in lines if re.fullmatch(r"\w+", line)}
 
 
 def test_the_tables_of_contents_have_every_page():
