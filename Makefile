@@ -113,10 +113,12 @@ $(DOCS_STAMP): $(STAMP)
 	touch $@
 
 docs: $(DOCS_STAMP)
+	rm -rf docs/gallery docs/generated
 	$(call timed,docs,$(SPHINX) docs docs/_build && $(BIN)/python tools/check_site.py docs/_build)
 
 # The same without running the examples, which are shown without their results.
 docs-quick: $(DOCS_STAMP)
+	rm -rf docs/gallery docs/generated
 	$(call timed,docs-quick,$(SPHINX) -D plot_gallery=0 -d docs/_build_quick/.doctrees docs docs/_build_quick && $(BIN)/python tools/check_site.py docs/_build_quick)
 
 # In an environment of its own, so that it needs neither the tests' packages nor their time.
