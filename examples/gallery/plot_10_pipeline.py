@@ -38,7 +38,7 @@ prepare = make_column_transformer(
 pipeline = make_pipeline(prepare, LocalEGOPRegressor(n_jobs=2))
 boosting = make_pipeline(prepare, HistGradientBoostingRegressor(random_state=0))
 for name, method in (("Local EGOP", pipeline), ("gradient boosting", boosting)):
-    scores = cross_val_score(method, X, y, cv=KFold(4, shuffle=True, random_state=0))
+    scores = cross_val_score(method, X, y, cv=KFold(3, shuffle=True, random_state=0))
     print(f"{name:18} R2 {scores.mean():.3f}, from {scores.min():.3f} to {scores.max():.3f}")
 
 # %%

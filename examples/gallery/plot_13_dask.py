@@ -25,8 +25,8 @@ plan(100_000_000, 10, workers=100, memory="8GB")
 # %%
 # Fit and predict
 # ---------------
-X, y = make_helix(7000, 4, noise=0.1, random_state=0)
-lazy_X, lazy_y = da.from_array(X[:6000], chunks=(1500, 4)), da.from_array(y[:6000], chunks=1500)
+X, y = make_helix(4000, 4, noise=0.1, random_state=0)
+lazy_X, lazy_y = da.from_array(X[:3000], chunks=(1000, 4)), da.from_array(y[:3000], chunks=1000)
 parameters = {
     "final": "polynomial",
     "degree": 1,
@@ -36,19 +36,19 @@ parameters = {
 cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
 with cluster, Client(cluster) as client:
     model = DaskLocalEGOPRegressor(**parameters, client=client).fit(lazy_X, lazy_y)
-    answer = model.predict(da.from_array(X[6000:], chunks=(500, 4)))
+    answer = model.predict(da.from_array(X[3000:], chunks=(500, 4)))
     print("lazy:", answer)
     value = answer.compute()
 
 # %%
 # The same as in one process
 # --------------------------
-alone = LocalEGOPRegressor(**parameters, n_jobs=2).fit(X[:6000], y[:6000]).predict(X[6000:], exact=True)
+alone = LocalEGOPRegressor(**parameters, n_jobs=2).fit(X[:3000], y[:3000]).predict(X[3000:], exact=True)
 print("the same bits:", np.array_equal(value, alone))
-print(f"R2 {1 - np.mean((value - y[6000:]) ** 2) / y[6000:].var():.4f}")
+print(f"R2 {1 - np.mean((value - y[3000:]) ** 2) / y[3000:].var():.4f}")
 
 plt.figure(figsize=(4.6, 4.2), layout="constrained")
-plt.plot(y[6000:], value, ".", ms=3)
+plt.plot(y[3000:], value, ".", ms=3)
 plt.axline((0, 0), slope=1, color="gray", lw=1)
 plt.xlabel("label")
 plt.ylabel("prediction of the cluster")
