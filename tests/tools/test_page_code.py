@@ -38,8 +38,9 @@ def test_every_block_is_python(page):
 
 @pytest.mark.parametrize("page", MARKED)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     variables = {"__name__": "page"}
     with warnings.catch_warnings():
@@ -47,7 +48,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         for block in blocks(page):
             if block["skip"] is None:
                 exec(compile(block["code"], str(page), "exec"), variables)
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 @pytest.mark.slow
