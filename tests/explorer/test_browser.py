@@ -315,6 +315,8 @@ def test_nothing_sticks_out(chromium, saved, width):
         shown.click(f"[data-view={view}]")
         assert shown.run("return document.documentElement.scrollWidth") <= width
     shown.click("[data-view=scatter]")
+    frame = "document.querySelector('.slopes').parentElement"
+    assert shown.run(f"return {frame}.scrollWidth - {frame}.clientWidth") <= 1  # no column is cut
     small = shown.run(
         "return [...document.querySelectorAll('button, select, input')].filter((e) => "
         "e.getBoundingClientRect().height < 13).length"
