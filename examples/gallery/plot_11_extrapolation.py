@@ -55,7 +55,7 @@ features = ["displacement", "horsepower", "weight", "acceleration", "year"]
 american = cars["origin"] == "USA"
 model = LocalEGOPRegressor(n_jobs=2).fit(cars.loc[~american, features], cars.loc[~american, "mpg"])
 fits = model.localize(cars.loc[american, features], errors=False)
-beyond = fits.status == Status.EXTRAPOLATED
+beyond = fits.status == int(Status.EXTRAPOLATED)
 error = np.abs(fits.value - cars.loc[american, "mpg"])
 print(f"{beyond.sum()} of {american.sum()} American cars are marked")
 print(f"mean error of these {error[beyond].mean():.1f} mpg, of the others {error[~beyond].mean():.1f}")
