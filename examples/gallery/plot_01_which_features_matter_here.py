@@ -43,9 +43,7 @@ most, least = np.argmax(fits.importance[:, bmi]), np.argmin(fits.importance[:, b
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 ImportanceDisplay.from_estimator(model).plot(axes[0])
-axes[0].set_title("all patients")
 ImportanceDisplay.from_fits(fits, index=[int(most), int(least)]).plot(axes[1])
-axes[1].set_title("two patients")
 plt.show()
 
 # %%

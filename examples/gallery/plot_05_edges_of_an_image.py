@@ -24,9 +24,9 @@ print(f"{len(X):,} pixels; isotropic fits have {model.gain_over_isotropic_:.2f} 
 # -------------
 # The pixels with the largest weights around six points.
 points = [[30, 41], [52, 50], [20, 52], [60, 62], [70, 20], [12, 80]]
-figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
-ImageLocalizationDisplay.from_estimator(model, photograph, points, n_pixels=60).plot(axes[0])
-axes[0].set_title("pixels that contribute")
+figure, axis = plt.subplots(figsize=(5.4, 5.4), layout="constrained")
+ImageLocalizationDisplay.from_estimator(model, photograph, points, n_pixels=60).plot(axis)
+plt.show()
 
 # %%
 # An edge detector
@@ -36,7 +36,9 @@ axes[0].set_title("pixels that contribute")
 fits = model.localize(X, errors=False)
 values = fits.spectrum[0]
 edge = np.sqrt(np.maximum(values[:, 0] - values[:, 1], 0.0)).reshape(photograph.shape)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
+axes[0].imshow(photograph, cmap="gray")
 axes[1].imshow(edge, cmap="magma")
-axes[1].set_title("edges found by slopes")
-axes[1].set_axis_off()
+for axis in axes:
+    axis.set_axis_off()
 plt.show()
