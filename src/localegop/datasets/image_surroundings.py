@@ -80,10 +80,10 @@ def _at_scale(values: Array, mask: Array, scale: float) -> Array:
     plain[0] -= mask
     total = plain[0]
     near = total > 1e-6
-    weighted = np.divide(weighted, total, out=np.zeros_like(weighted), where=near)
+    means: Array = np.divide(weighted, total, out=np.zeros_like(weighted), where=near)
     plain = np.divide(plain, total, out=np.zeros_like(plain), where=near)
-    weighted[1:] -= plain[1:] * weighted[0]
-    return weighted
+    means[1:] -= plain[1:] * means[0]
+    return means
 
 
 def _moment(values: NDArray[np.float64], offsets: Array, profile: Array, rows: int, columns: int) -> Array:
