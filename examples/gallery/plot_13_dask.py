@@ -20,7 +20,7 @@ from localegop.distributed import DaskLocalEGOPRegressor, plan
 # What would it take?
 # -------------------
 # Memory and time are estimated before anything is moved.
-plan(100_000_000, 10, workers=100, memory="8GB")
+estimate = plan(100_000_000, 10, workers=100, memory="8GB")
 
 # %%
 # Fit and predict
