@@ -7,6 +7,7 @@ interval, the steps of the recursion, and what the prediction would be if a feat
 it is at work; in a notebook it is live, and ``save`` writes it as one file to send to somebody.
 """
 
+# sphinx_gallery_thumbnail_path = "figures/explorer.png"
 from html import escape
 
 import pandas as pd
