@@ -44,7 +44,7 @@ denoised = guess + excess / (excess + SIGMA**2) * residual
 # Beside scikit-image
 # -------------------
 # Its methods get the best of three strengths in hindsight. ``benchmarks/images.py`` prints a table for
-# three whole images.
+# three images.
 
 
 def best(method, strengths):
