@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
 .PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
-.PHONY: browser package compilers sanitize test-oldest docs clean mutants some-mutants
+.PHONY: browser package compilers sanitize test-oldest docs docs-quick clean mutants some-mutants
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
@@ -17,7 +17,7 @@ help:
 	@echo "make browser   install Chromium (Debian), for the tests of the explorer; they are skipped without"
 	@echo "make numerics  the numerical tests as other processors would compute them"
 	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
-	@echo "make docs      build the documentation in docs/_build"
+	@echo "make docs      build the documentation in docs/_build, with the gallery; docs-quick without running it"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make compilers    build the core with GCC and Clang, with and without OpenMP, and test each build"
 	@echo "make sanitize     build the core with sanitizers and test it on every instruction set"
@@ -105,9 +105,21 @@ bench: $(BENCH_STAMP)
 bench-full: $(BENCH_STAMP)
 	$(BENCH) --full --resume --output bench_output/full
 
-docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+# The pages, with the examples of the gallery run; every warning is an error, and every link must lead somewhere.
+SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -b html
+DOCS_STAMP := $(VENV)/.docs-installed
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet 'localegop[docs]'  # the package is there already: only what the extra names
+	touch $@
+
+docs: $(DOCS_STAMP)
+	rm -rf docs/gallery docs/generated
+	$(call timed,docs,$(SPHINX) docs docs/_build && $(BIN)/python tools/check_site.py docs/_build)
+
+# The same without running the examples, which are shown without their results.
+docs-quick: $(DOCS_STAMP)
+	rm -rf docs/gallery docs/generated
+	$(call timed,docs-quick,$(SPHINX) -D plot_gallery=0 -d docs/_build_quick/.doctrees docs docs/_build_quick && $(BIN)/python tools/check_site.py docs/_build_quick)
 
 # In an environment of its own, so that it needs neither the tests' packages nor their time.
 PACKAGE := build/package
@@ -141,4 +153,4 @@ sanitize: $(STAMP)
 	$(call timed,sanitize,$(BIN)/python tools/sanitize.py)
 
 clean:
-	rm -rf $(VENV) build dist demo_output
+	rm -rf $(VENV) build dist demo_output docs/_build docs/_build_quick docs/generated docs/gallery

@@ -38,9 +38,12 @@ CAPTIONS = {
 _INTRODUCTION = """\
 # Against its peers
 
-How well does field Local EGOP do against the methods one would try otherwise, and what does it cost?
-Every number
-below was measured by `python benchmarks/peers.py` and written here by `python benchmarks/peers.py report`.
+How well does field Local EGOP do against the methods one would try otherwise, and what does it cost? Every
+number below was measured by `python benchmarks/peers.py` and written here by `python benchmarks/peers.py
+report`; [how it was run](#how-it-was-run) is said at the end.
+"""
+_PROTOCOL = """\
+## How it was run
 
 ```sh
 make bench       # the quick form: small sizes, one split, some ten minutes on two cores
@@ -55,6 +58,7 @@ errors at test rows over the variance of the labels, averaged over the splits th
 labels before it. Memory is the peak of the process, with imports and
 data. A method given more rows than it can handle gets as many as it can, and the table says so. Tables are
 read from the folder `LOCALEGOP_DATA`.
+
 """
 _TELLING = """\
 ## How to tell beforehand
@@ -93,27 +97,30 @@ def _without_traceback(record):
 def text(results, figures):
     """Return the whole page."""
     records = results.records()
-    lines = [_INTRODUCTION, *_provenance(results), "", "## What had to be shown", ""]
-    lines += [must_show(records).markdown(), "", *_wins_and_losses(records), "", "## Errors", ""]
+    lines = [_INTRODUCTION, _form(results), "", *_wins_and_losses(records), "", "## Errors", ""]
     for name in ("ranks", "size"):
         lines += _figure(name, figures)
     lines += [*_error_tables(records), "## Costs", "", *_figure("time", figures), *_cost_table(records), ""]
     lines += [_TELLING + "\n".join(_gain_table(records)), "", *_failures(records)]
+    lines += ["", _PROTOCOL + _versions(results), "", "## What had to be shown", ""]
+    lines.append(must_show(records).markdown())
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _provenance(results):
+def _form(results):
     about, records = results.about, results.records()
     seeds = len({r["seed"] for r in records})
     splits = "one split" if seeds == 1 else f"up to {seeds} splits"
     threads = " or ".join(sorted({str(r["threads"]) for r in records}))
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    return [
+    return (
         f"The {about['form']} form, {splits}, {len(records)} fits with {threads} threads each on "
-        f"{about['processors']} processors. All records: [benchmarks.json](benchmarks.json).",
-        "",
-        f"With {versions}.",
-    ]
+        f"{about['processors']} processors. All records: [benchmarks.json](benchmarks.json)."
+    )
+
+
+def _versions(results):
+    versions = ", ".join(f"{name} {number}" for name, number in results.about["versions"].items())
+    return f"With {versions}."
 
 
 def _figure(name, figures):

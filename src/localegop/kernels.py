@@ -205,7 +205,14 @@ def as_kernel(kernel: str | Kernel | Callable[[Array], Array]) -> Kernel:
 
 
 def effective_size(weights: ArrayLike) -> Array | np.float64:
-    """Effective sample size (sum w)^2 / sum w^2 along the last axis."""
+    """Effective sample size (sum w)^2 / sum w^2 along the last axis.
+
+    Examples
+    --------
+    >>> from localegop.kernels import effective_size
+    >>> effective_size([[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]]).tolist()
+    [4.0, 1.0]
+    """
     w = np.asarray(weights, dtype=float)
     size: Array | np.float64 = w.sum(axis=-1) ** 2 / np.sum(w**2, axis=-1)
     return size

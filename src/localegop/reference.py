@@ -36,7 +36,14 @@ KERNELS: dict[str, Profile] = {
 
 
 def paper_bandwidth(t: int) -> float:
-    """Bandwidth h_t = (1 + t)^-1.2 of the paper's experiments."""
+    """Bandwidth h_t = (1 + t)^-1.2 of the paper's experiments.
+
+    Examples
+    --------
+    >>> from localegop.reference import paper_bandwidth
+    >>> paper_bandwidth(0), round(paper_bandwidth(149), 5)
+    (1.0, 0.00245)
+    """
     return float((1.0 + t) ** -1.2)
 
 
@@ -58,6 +65,15 @@ class Trace:
         Gradient of the same fit.
     effective_size : ndarray of shape (T,)
         (sum w)^2 / sum w^2 of the weights at x*.
+
+    Examples
+    --------
+    >>> from localegop.datasets import make_annulus
+    >>> from localegop.reference import local_egop
+    >>> X, y = make_annulus(200, random_state=0)
+    >>> trace = local_egop(X, y, [1.0, 0.0], n_iter=3, random_state=0).trace
+    >>> trace.metric.shape, len(trace.estimate)
+    ((3, 2, 2), 3)
     """
 
     metric: Array
@@ -70,7 +86,17 @@ class Trace:
 
 @dataclass(frozen=True)
 class ReferenceFit:
-    """Result of :func:`local_egop`: estimate, its gradient, the chosen step and the whole trace."""
+    """Result of :func:`local_egop`: estimate, its gradient, the chosen step and the whole trace.
+
+    Examples
+    --------
+    >>> from localegop.datasets import make_annulus
+    >>> from localegop.reference import local_egop
+    >>> X, y = make_annulus(200, random_state=0)
+    >>> fit = local_egop(X, y, [1.0, 0.0], n_iter=3, random_state=0)
+    >>> bool(fit.value == fit.trace.estimate[fit.best_step])
+    True
+    """
 
     value: float
     gradient: Array
@@ -220,7 +246,15 @@ def local_egop(
 
 
 def squared_distances(X: Array, center: Array, metric: Array) -> Array:
-    """Squared Mahalanobis distances u_i = (x_i - c)' M (x_i - c)."""
+    """Squared Mahalanobis distances u_i = (x_i - c)' M (x_i - c).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop.reference import squared_distances
+    >>> squared_distances(np.eye(2), np.zeros(2), np.diag([4.0, 1.0])).tolist()
+    [4.0, 1.0]
+    """
     difference = X - center
     u: Array = np.einsum("ia,ia->i", difference @ metric, difference)
     return np.maximum(u, 0.0)  # rounding can leave -1e-17
@@ -231,6 +265,14 @@ def kernel_weights(X: Array, center: Array, metric: Array, profile: Profile) -> 
 
     The Gaussian is invariant to a shift of u, so the smallest u is subtracted and far queries do not
     underflow. For the other kernels, if no point has a positive weight, all weight goes to the nearest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop.reference import KERNELS, kernel_weights
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> kernel_weights(X, np.zeros(1), np.eye(1), KERNELS["gaussian"]).round(3).tolist()
+    [0.721, 0.265, 0.013]
     """
     return _weights_of(squared_distances(X, center, metric), profile)
 
@@ -242,6 +284,15 @@ def local_linear(
 
     Centered form: subtract the weighted means, then solve the D x D system
     (C + ridge * tr(C)/D * I) gradient = c with C the weighted covariance of X and c that of X and y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localegop.reference import KERNELS, local_linear
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> value, gradient = local_linear(X, 3.0 * X[:, 0], np.ones(1), np.eye(1), KERNELS["gaussian"], 0.0)
+    >>> round(value, 6), gradient.round(6).tolist()
+    (3.0, [3.0])
     """
     weights = kernel_weights(X, center, metric, profile)
     mean_x, mean_y = weights @ X, weights @ y

@@ -28,6 +28,19 @@ class ExtrapolationWarning(UserWarning):
         The farthest of them, counted from 0.
     remoteness : float
         How far it is; see :class:`LocalFits`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from localegop import ExtrapolationWarning, LocalEGOPRegressor
+    >>> from localegop.datasets import make_helix
+    >>> X, y = make_helix(60, 3, random_state=0)
+    >>> model = LocalEGOPRegressor(final="polynomial", degree=1).fit(X, y)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", ExtrapolationWarning)
+    ...     value = model.predict(X[:2] + [[0.0], [100.0]])
+    >>> caught[0].message.count, caught[0].message.row
+    (1, 1)
     """
 
     def __init__(self, count: int, total: int, row: int, remoteness: float) -> None:
@@ -57,6 +70,12 @@ class Status(IntEnum):
 
     Compare arrays with ``int(Status.OK)``, not with a member: up to Python 3.11 NumPy then calls Python
     code of the enumeration and drops whatever that raises, a Ctrl-C in the middle of it too.
+
+    Examples
+    --------
+    >>> from localegop import Status
+    >>> Status(2).name, Status.FLAT.message
+    ('FLAT', 'no slope found: the neighborhood stayed isotropic')
     """
 
     OK = 0
@@ -77,7 +96,18 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Trace:
-    """The recursion step by step; arrays are (step, query, ...)."""
+    """The recursion step by step; arrays are (step, query, ...).
+
+    Examples
+    --------
+    >>> from localegop import LocalEGOPRegressor
+    >>> from localegop.datasets import make_helix
+    >>> X, y = make_helix(60, 3, random_state=0)
+    >>> model = LocalEGOPRegressor(final="polynomial", degree=1).fit(X, y)
+    >>> trace = model.localize(X[:2], trace=True, errors=False).trace
+    >>> trace.metric.shape == (len(trace.value), 2, 3, 3)
+    True
+    """
 
     metric: Array
     agop: Array
@@ -105,6 +135,16 @@ class Neighbors:
         Row numbers in the X given to ``fit``, counted from 0.
     weight : ndarray of shape (k,)
         Their weights, of sum one.
+
+    Examples
+    --------
+    >>> from localegop import LocalEGOPRegressor
+    >>> from localegop.datasets import make_helix
+    >>> X, y = make_helix(60, 3, random_state=0)
+    >>> model = LocalEGOPRegressor(final="polynomial", degree=1).fit(X, y)
+    >>> neighbors = model.localize(X[:1], errors=False).neighbors(0)
+    >>> int(neighbors.index[0]), bool(abs(neighbors.weight.sum() - 1.0) < 1e-12)
+    (0, True)
     """
 
     index: NDArray[np.int64]
@@ -135,6 +175,19 @@ class FeatureGroup:
         Share of the group in the squared changes of f, when its features move as they do together.
     importance_std : float
         Its standard error; NaN if it is not known.
+
+    Examples
+    --------
+    Two columns that move together share what they have:
+
+    >>> import numpy as np
+    >>> from localegop import LocalEGOPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(size=(2, 60))
+    >>> X = np.column_stack([a, a + 0.01 * rng.normal(size=60), b])
+    >>> model = LocalEGOPRegressor(final="polynomial", degree=1).fit(X, np.sin(a) + 0.1 * b)
+    >>> [group.features for group in model.grouped_importance()]
+    [('x0', 'x1'), ('x2',)]
     """
 
     features: tuple[str, ...]
@@ -199,6 +252,19 @@ class LocalFits:
         that the fit might have chosen; see :meth:`localegop.LocalEGOPRegressor.localize`.
     feature_names, output_names : tuple of str
     trace : Trace or None
+
+    Examples
+    --------
+    >>> from localegop import LocalEGOPRegressor
+    >>> from localegop.datasets import make_helix
+    >>> X, y = make_helix(60, 3, random_state=0)
+    >>> model = LocalEGOPRegressor(final="polynomial", degree=1).fit(X, y)
+    >>> fits = model.localize(X[:2], errors=False)
+    >>> fits
+    LocalFits(queries=2, features=3, outputs=y)
+      OK 2
+    >>> fits.gradient.shape, fits.importance.sum(axis=1).round(6).tolist()
+    ((2, 3), [1.0, 1.0])
     """
 
     query: Array

@@ -16,7 +16,14 @@ from localegop._arguments import check_positive, check_real
 
 @runtime_checkable
 class BandwidthSchedule(Protocol):
-    """A callable that returns the bandwidth h_t > 0 of step t."""
+    """A callable that returns the bandwidth h_t > 0 of step t.
+
+    Examples
+    --------
+    >>> from localegop.schedules import BandwidthSchedule
+    >>> isinstance(lambda t: 0.5**t, BandwidthSchedule)
+    True
+    """
 
     def __call__(self, t: int) -> float:
         """Bandwidth h_t."""
@@ -25,7 +32,14 @@ class BandwidthSchedule(Protocol):
 
 @runtime_checkable
 class EffectiveSizeSchedule(Protocol):
-    """An object that returns the effective sample size aimed at in step t."""
+    """An object that returns the effective sample size aimed at in step t.
+
+    Examples
+    --------
+    >>> from localegop.schedules import EffectiveSampleSize, EffectiveSizeSchedule
+    >>> isinstance(EffectiveSampleSize(), EffectiveSizeSchedule)
+    True
+    """
 
     def effective_size(self, t: int) -> float:
         """Target of step t."""

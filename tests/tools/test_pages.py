@@ -16,11 +16,19 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 DESCRIBED_ELSEWHERE = {"regressor", "results", "cli", "research"}
 
 
+def as_source(file):
+    """A page of the gallery is made from a script, the others are files."""
+    if not file.startswith("gallery/"):
+        return file
+    script = "GALLERY_HEADER.rst" if file == "gallery/index.rst" else f"{Path(file).stem}.py"
+    return f"../examples/gallery/{script}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
     targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     files = [target for target in targets if not target.startswith(("http://", "https://"))]
-    assert [file for file in files if not (page.parent / file).exists()] == []
+    assert [file for file in files if not (page.parent / as_source(file)).exists()] == []
 
 
 @pytest.mark.parametrize("page", ["reference.md", "api.md"])
@@ -31,7 +39,18 @@ def test_every_public_module_is_named(page):
     assert public - DESCRIBED_ELSEWHERE <= named
 
 
-def test_the_table_of_contents_has_every_page():
-    listed = set(re.findall(r"^\w+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.M))
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages <= listed
+def contents(page):
+    """Pages that the tables of contents of a page list."""
+    tables = re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    lines = [re.sub(r"^.*<(\w+)>$", r"\1", line) for table in tables for line in table.splitlines()]
+    return {line for line in lines if re.fullmatch(r"\w+", line)}
+
+
+def test_the_tables_of_contents_have_every_page():
+    pages = {page.stem: page for page in (ROOT / "docs").glob("*.md")}
+    reached, waiting = {"index"}, ["index"]
+    while waiting:
+        found = contents(pages[waiting.pop()]) - reached
+        reached |= found
+        waiting += found
+    assert reached == set(pages)

@@ -6,6 +6,7 @@ standard deviation. The geometry behind them is in :mod:`localegop.datasets.mani
 """
 
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
+from localegop.datasets.image_surroundings import image_surroundings
 from localegop.datasets.images import image_samples
 from localegop.datasets.malonaldehyde import load_malonaldehyde
 from localegop.datasets.molecular_angles import dihedral_angles, planar_angles
@@ -23,6 +24,7 @@ __all__ = [
     "dihedral_angles",
     "fetch_rmd17",
     "image_samples",
+    "image_surroundings",
     "load_malonaldehyde",
     "make_annulus",
     "make_cubic",

@@ -49,6 +49,19 @@ EXTRA_DOC = """
     client : dask.distributed.Client, str or None, default=None
         Client, or address of a scheduler; None for the current client.
 """
+EXAMPLE = """
+>>> import dask.array as da
+>>> from dask.distributed import Client
+>>> from localegop.datasets import make_helix
+>>> from localegop.distributed import DaskLocalEGOPRegressor
+>>> X, y = make_helix(120, 3, random_state=0)
+>>> with Client(processes=False, dashboard_address=None, n_workers=1, threads_per_worker=1) as client:
+...     model = DaskLocalEGOPRegressor(degree=1, ridge=1e-4, initial_metric="identity", client=client)
+...     model = model.fit(da.from_array(X[:100], (50, 3)), da.from_array(y[:100], 50))
+...     value = model.predict(da.from_array(X[100:], (20, 3))).compute()
+>>> value.shape
+(20,)
+"""
 
 
 class DaskLocalEGOPRegressor(LocalEGOPRegressor):
@@ -282,7 +295,8 @@ def _docstring() -> str:
         "partitioned in space and stay on the cluster, where fits around the anchors of the field and\n"
         "predictions are made, these lazily.\n\nParameters\n----------\n"
     )
-    return f"{summary}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}"
+    end = f"Examples\n--------{EXAMPLE}"
+    return f"{summary}{parameters}{inspect.cleandoc(EXTRA_DOC)}\n\nAttributes\n{attributes}\n{end}"
 
 
 def _signature() -> inspect.Signature:

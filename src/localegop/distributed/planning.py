@@ -60,6 +60,13 @@ class Plan:
     fit_seconds, driver_seconds, task_seconds, query_seconds : float
         Time of the fit, the parts of it in the process that fits and for the scheduler's tasks, and time of
         a million queries.
+
+    Examples
+    --------
+    >>> from localegop.distributed import plan
+    >>> found = plan(10_000_000, 10, workers=16, memory="8GB", show=False)
+    >>> found.partitions, found.needed < found.memory
+    (200, True)
     """
 
     n: int

@@ -58,7 +58,7 @@ export function slopePanel(app) {
         element("th", { scope: "row" }, app.scene.features[j]),
         element("td", { class: "bar" }, slopeBar(slope[j], error?.[j], reach)),
         element("td", {}, datum(one.gradient[j], "gradient", 3), plusMinus(one.gradient_std?.[j], "gradient_std")),
-        element("td", {}, element("data", { value: share ?? "", "data-name": "importance" }, share === null || share === undefined ? "–" : percent(share)), plusMinus(deviation, "importance_std")),
+        element("td", {}, element("data", { value: share ?? "", "data-name": "importance" }, share === null || share === undefined ? "–" : percent(share)), plusMinus(deviation, "importance_std", deviation === null || deviation === undefined ? "" : `${format(100 * deviation, 2)} %`)),
       ),
     );
   }
@@ -69,9 +69,9 @@ export function slopePanel(app) {
   return section("Slopes here", note, element("div", { class: "scroll" }, table), more);
 }
 
-function plusMinus(value, name) {
+function plusMinus(value, name, shown = format(value, 2)) {
   if (value === null || value === undefined) return null;
-  return element("data", { value, "data-name": name, class: "error" }, ` ± ${format(value, 2)}`);
+  return element("data", { value, "data-name": name, class: "error" }, ` ± ${shown}`);
 }
 
 function slopeBar(value, error, reach) {
