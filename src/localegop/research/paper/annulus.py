@@ -40,14 +40,14 @@ _LOCAL: dict[str, Any] = _BASE | {
     "n_samples": 50000,
     "steps": [0, 1, 10, 40, 149],
     "n_subsamples": 300,
-    "errors": {"n_train": 5000, "n_test": 400},
+    "errors": {"n_train": 2000, "n_test": 300},
 }
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _LOCAL
     | {"n_samples": 400, "steps": [0, 1, 4], "n_subsamples": 30, "errors": {"n_train": 80, "n_test": 4}}
     | {"network": _TRAINING | {"n_samples": 200, "epochs": 2, "batch_size": 50, "every": 2, "n_blocks": 1}},
     "quick": _LOCAL
-    | {"n_samples": 10000, "errors": {"n_train": 2000, "n_test": 200}}
+    | {"n_samples": 10000, "errors": {"n_train": 1000, "n_test": 100}}
     | {"network": _TRAINING | {"n_samples": 6000, "epochs": 6, "batch_size": 256, "every": 20}},
     "default": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 20}},
     "full": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 40}},

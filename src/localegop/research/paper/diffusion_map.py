@@ -37,9 +37,9 @@ _BASE: dict[str, Any] = {
 }
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _BASE | {"n_samples": 200, "n_neighbors": 20, "errors": {"n_train": 80, "n_test": 4}},
-    "quick": _BASE | {"n_samples": 4000, "errors": {"n_train": 2000, "n_test": 200}},
-    "default": _BASE | {"n_samples": 10000, "errors": {"n_train": 5000, "n_test": 400}},
-    "full": _BASE | {"n_samples": 50000, "errors": {"n_train": 20000, "n_test": 500}},
+    "quick": _BASE | {"n_samples": 4000, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 10000, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE | {"n_samples": 50000, "errors": {"n_train": 10000, "n_test": 500}},
 }
 _RINGS = 10
 _GRID = 60

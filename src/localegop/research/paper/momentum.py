@@ -58,11 +58,11 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     | {"n_samples": 1000, "n_iter": 16, "replicates": 1}
     | {"paper": _BASE["paper"] | {"n_samples": 500, "n_subsamples": 50, "n_iter": 16}}
     | {"errors": {"n_train": 80, "n_test": 4}},
-    "quick": _BASE | {"n_samples": 100000, "replicates": 2, "errors": {"n_train": 2000, "n_test": 200}},
-    "default": _BASE | {"n_samples": 100000, "replicates": 5, "errors": {"n_train": 5000, "n_test": 400}},
+    "quick": _BASE | {"n_samples": 100000, "replicates": 2, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 100000, "replicates": 5, "errors": {"n_train": 2000, "n_test": 300}},
     "full": _BASE
     | {"n_samples": 100000, "n_iter": 150, "replicates": 20}
-    | {"errors": {"n_train": 20000, "n_test": 500}},
+    | {"errors": {"n_train": 10000, "n_test": 500}},
 }
 # The profile exp(-x'Mx) is a Gaussian of covariance M^{-1} / 2; the recursion is written in covariances.
 _HALF = 0.5

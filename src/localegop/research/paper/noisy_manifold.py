@@ -29,9 +29,9 @@ CAPTIONS = {
 _BASE: dict[str, Any] = {"lobes": 3, "amplitude": 0.25, "radius": 0.25, "normals": 36, "arrows": 50}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _BASE | {"n_samples": 100, "grid": 20, "arrows": 10, "errors": {"n_train": 80, "n_test": 4}},
-    "quick": _BASE | {"n_samples": 2000, "grid": 160, "errors": {"n_train": 2000, "n_test": 200}},
-    "default": _BASE | {"n_samples": 5000, "grid": 240, "errors": {"n_train": 5000, "n_test": 400}},
-    "full": _BASE | {"n_samples": 20000, "grid": 400, "errors": {"n_train": 20000, "n_test": 500}},
+    "quick": _BASE | {"n_samples": 2000, "grid": 160, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 5000, "grid": 240, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE | {"n_samples": 20000, "grid": 400, "errors": {"n_train": 10000, "n_test": 500}},
 }
 _STRIDE = 50  # points of the drawn curve from one drawn normal to the next
 

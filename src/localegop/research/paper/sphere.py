@@ -41,9 +41,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _BASE
     | {"n_samples": 400, "n_iter": 20, "n_subsamples": 50, "replicates": 1}
     | {"errors": {"n_train": 80, "n_test": 4}},
-    "quick": _BASE | {"n_samples": 10000, "replicates": 7, "errors": {"n_train": 2000, "n_test": 200}},
-    "default": _BASE | {"n_samples": 20000, "replicates": 25, "errors": {"n_train": 5000, "n_test": 400}},
-    "full": _BASE | {"n_samples": 100000, "replicates": 50, "errors": {"n_train": 20000, "n_test": 500}},
+    "quick": _BASE | {"n_samples": 10000, "replicates": 7, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 20000, "replicates": 25, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE | {"n_samples": 100000, "replicates": 50, "errors": {"n_train": 10000, "n_test": 500}},
 }
 NAMES = ("gradient", "second tangent", "normal")
 DIRECTIONS = ("gradient", "tangent", "normal")
