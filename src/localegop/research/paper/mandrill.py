@@ -27,12 +27,13 @@ CAPTIONS = {
         "Each yellow patch is the 125 pixels of largest weight for the red point in its middle; the input "
         "is the position of a pixel, the label its gray value. Top: Algorithm 1 with the paper's constants "
         "(h_t = (1 + t)^-1.2, 150 steps), at the step that line 14 keeps; these constants are lengths, and "
-        "the longer side of the image is taken as eight, so that the exclusion radius is a fifth of it. Bottom: a recursion for each point as in Algorithm "
-        "1, but with four effective sizes from 300 pixels down. The paper does not say which of its "
-        "settings made its picture. The frame is magnified on the right. The points are the places with "
-        "the clearest edges, apart from each other. The image is a photograph that scikit-image ships "
-        "(CC0). The paper's own, the mandrill, is not shipped, since its license is not known: `localegop "
-        "paper run mandrill --image mandrill.png` draws it from a file, or any other image."
+        "the longer side of the image is taken as eight, so that the exclusion radius is a fifth of it. "
+        "Bottom: a recursion for each point as in Algorithm 1, but with four effective sizes from 300 "
+        "pixels down. The paper does not say which settings made its picture. The frame is magnified on "
+        "the right. The points are the places with the clearest edges, apart from each other. The image "
+        "is a photograph that scikit-image ships (CC0). The paper's own, the mandrill, is not shipped, "
+        "since its license is not known: `localegop paper run mandrill --image mandrill.png` draws it, or "
+        "any other image, from a file."
     ),
 }
 _BASE: dict[str, Any] = {

@@ -183,13 +183,9 @@ def _family(method: str, parameters: Parameters) -> Family:
     return FAMILIES[method].restrict(**grid)
 
 
-def _network_errors(
-    method: str, n: int, split: Split, parameters: Parameters, seed: int
-) -> dict[str, Any]:
+def _network_errors(method: str, n: int, split: Split, parameters: Parameters, seed: int) -> dict[str, Any]:
     """Errors of the network chosen on validation rows, and of the best one on the test rows."""
-    model = TunedNetwork(
-        _family(method, parameters), max_epochs=_epochs(n, parameters), random_state=seed
-    )
+    model = TunedNetwork(_family(method, parameters), max_epochs=_epochs(n, parameters), random_state=seed)
     predictions = model.fit(split.X, split.y).predict_all(split.X_test)
     errors = split.mse(predictions)
     squares = (predictions[model.best_] - split.y_test) ** 2 / split.y_test.var()
