@@ -70,7 +70,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         },
     },
     "quick": {
-        "dimensions": _DIMENSIONS,
+        "dimensions": [3, 4, 5, 6, 10],
         "settings": {
             "paper": {"sizes": [300, 600, 1200], "n_test": 50, "replicates": 2, "slope_from": 0},
             "linear": {"sizes": [300, 600, 1200], "n_test": 500, "replicates": 2, "slope_from": 0},
