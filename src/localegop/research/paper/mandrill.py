@@ -237,7 +237,7 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     image = tables["image"]
     gray = image["gray"].reshape(image["row"].max() + 1, image["column"].max() + 1)
     height, width = gray.shape
-    figure = Figure(figsize=(8.0, 2.0 * (8.0 * height / (width + height) + 0.3)), layout="constrained")
+    figure = Figure(figsize=(8.0, 16.0 * height / (width + height) + 0.3), layout="constrained")
     rows = figure.subplots(2, 2, width_ratios=[width, height])
     for axes, (schedule, title) in zip(rows, SCHEDULES.items(), strict=True):
         _draw_row(axes, gray, patches_of(tables, schedule))
