@@ -27,6 +27,10 @@ from .shapes import hessian_from_gradients, least_error_metric
 _NEAREST = 1500  # training points that a query looks at
 _PILOT = 100.0  # effective size at which the first Hessian is taken
 _RIDGE = 1e-8
+# Of neighborhoods of least error: what second order says holds for short ones only, so their longest length is
+# chosen at held-out points as well. Caps are in units of the squared distance within which a query looks.
+_CAPS = (1.0, 0.3, 0.1, 0.03, 0.01)
+_SCARCITIES = (10.0, 1.0, 0.1)
 Sample = tuple[Array, Array]  # points, labels without noise
 
 
@@ -83,7 +87,7 @@ def compare(name: str, n: int, noise: float, *, queries: int = 150, seed: int = 
     field = LocalEGOPRegressor(final="polynomial", degree=1, random_state=seed, n_jobs=1)
     field.fit(X[2 * queries :], labels[2 * queries :])
     around = _Surroundings(X[2 * queries :], labels[2 * queries :], field, (noise * clean.std()) ** 2)
-    found: dict[str, dict[float, list[tuple[float, float]]]] = {}
+    found: dict[str, dict[Any, list[tuple[float, float]]]] = {}
     for point in X[: 2 * queries]:
         for kind, by_size in around.predictions(point).items():
             for size, prediction in by_size.items():
@@ -111,11 +115,11 @@ class _Surroundings:
         self.sizes = np.geomspace(3 * (X.shape[1] + 1), min(_NEAREST, len(X)) / 3, 7)
         self.far = 0.5 * float(np.median(self.tree.query(X[:200], k=min(len(X), _NEAREST))[0][:, -1]))
 
-    def predictions(self, point: Array) -> dict[str, dict[float, tuple[float, float]]]:
+    def predictions(self, point: Array) -> dict[str, dict[Any, tuple[float, float]]]:
         """By kind and size: value at the point, and number of points that count."""
         near = self.tree.query(point, k=min(len(self.X), _NEAREST))[1]
         X, y, gradients = self.X[near] - point, self.y[near], self.gradients[near]
-        found: dict[str, dict[float, tuple[float, float]]] = {"round": {}, "AGOP": {}, "least error": {}}
+        found: dict[str, dict[Any, tuple[float, float]]] = {"round": {}, "AGOP": {}, "least error": {}}
         metric = np.eye(X.shape[1])
         pilot = metric
         for size in self.sizes[::-1]:
@@ -128,12 +132,13 @@ class _Surroundings:
         pilot_weights = _weights(X, pilot, max(_PILOT, 4.0 * X.shape[1]))
         hessian = hessian_from_gradients(X, gradients, np.zeros(X.shape[1]), pilot_weights)
         density = _density(X)
-        start = None
-        for factor in np.geomspace(30.0, 0.03, 7):
-            scarcity = factor * (4.0 * np.pi) ** (-X.shape[1] / 2) / density
-            start = least_error_metric(hessian, self.noise, scarcity, self.far**2, start)
-            weights = np.exp(-0.5 * np.einsum("ia,ab,ib->i", X, start, X))
-            found["least error"][factor] = linear_fit(X, y, weights)
+        nominal = (4.0 * np.pi) ** (-X.shape[1] / 2) / density
+        for cap in self.far**2 * np.array(_CAPS):
+            start = None
+            for factor in _SCARCITIES:
+                start = least_error_metric(hessian, self.noise, factor * nominal, cap, start)
+                weights = np.exp(-0.5 * np.einsum("ia,ab,ib->i", X, start, X))
+                found["least error"][cap, factor] = linear_fit(X, y, weights)
         return found
 
 
