@@ -27,7 +27,7 @@ from .shapes import hessian_from_gradients, least_error_metric
 _NEAREST = 1500  # training points that a query looks at
 _PILOT = 100.0  # effective size at which the first Hessian is taken
 _RIDGE = 1e-8
-# Of neighborhoods of least error: what second order says holds for short ones only, so their longest length is
+# Of neighborhoods of least error: what second order says holds for short ones only, so their length is
 # chosen at held-out points as well. Caps are in units of the squared distance within which a query looks.
 _CAPS = (1.0, 0.3, 0.1, 0.03, 0.01)
 _SCARCITIES = (10.0, 1.0, 0.1)

@@ -20,6 +20,7 @@ NOT_POSSIBLE, INTERRUPTED = 2, 130
 EXAMPLE = """example:
   localegop paper list
   localegop paper run sphere --quick
+  localegop paper run networks --full --parts 'relu-n=500-rep=0'
   localegop paper all --quick -o results
   localegop paper report --quick -o results --docs results"""
 
@@ -52,6 +53,7 @@ def add_subcommands(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser("run", help="compute one experiment and draw it")
     run.add_argument("name", metavar="NAME", choices=list(EXPERIMENTS), help=", ".join(EXPERIMENTS))
     _add_run_options(run)
+    run.add_argument("--parts", default="*", metavar="LIKE", help="only parts with such names: '*-n=500-*'")
     run.add_argument("--image", type=Path, metavar="PATH", help="another image (mandrill only)")
     run.set_defaults(run=_guarded(_run))
 
@@ -145,7 +147,8 @@ def _run_of(name: str, args: argparse.Namespace) -> Run:
 def _execute(run: Run, args: argparse.Namespace) -> int:
     from localegop.research.paper.runner import execute, findings, summary
 
-    result = execute(run, jobs=args.jobs, again=args.again, say=_say)
+    parts = getattr(args, "parts", "*")
+    result = execute(run, jobs=args.jobs, again=args.again, parts=parts, say=_say)
     for line in table_lines(summary(run, result.tables)):
         print(line)
     for finding in findings(run, result.tables):
