@@ -22,7 +22,7 @@ def limit_lines(quick: bool) -> list[str]:
 
 def sample_lines(quick: bool) -> list[str]:
     """Errors on data around manifolds."""
-    sizes, noises, queries = ([300], [0.3], 5) if quick else ([4000], [0.1, 0.5], 150)
+    sizes, noises, queries = ([300], [0.3], 5) if quick else ([4000], [0.3], 150)
     names = list(samples.SETS)[: 1 if quick else None]
     found = [
         samples.compare(name, n, noise, queries=queries)
