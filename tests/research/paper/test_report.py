@@ -76,3 +76,22 @@ def test_report_folder_that_cannot_be_written(tmp_path, one_line_and_two):
     (tmp_path / "file").write_text("in the way")
     line = one_line_and_two(["report", "-o", tmp_path, "--docs", tmp_path / "file"])
     assert "cannot write to the folder" in line
+
+
+def test_report_keeps_what_was_there_and_adds_what_is_stored(tmp_path):
+    output, docs = tmp_path / "output", tmp_path / "docs"
+    run = Run(LIGHT, "tiny", output=output)
+    execute(run, say=silent)
+    write_report(output, docs, size="tiny")
+    old = (docs / "paper.md").read_text(encoding="utf-8")
+    for part in ("sector", "whole"):
+        (run.folder / f"{part}.json").unlink()
+    for _ in range(2):  # what was kept and added once is not kept twice
+        write_report(output, docs, size="tiny", keep=True)
+        text = (docs / "paper.md").read_text(encoding="utf-8")
+        assert text.count("Kept from an earlier run") == text.count("Computed since") == 1
+        assert text.count("diffusion maps do not find exactly") == 1 and "| kept |" in text
+        assert text.count("errors on these data") == 2  # kept, and added
+    assert load_experiment(LIGHT).CAPTIONS[LIGHT] in old and load_experiment(LIGHT).CAPTIONS[LIGHT] in text
+    write_report(output, docs, size="tiny")
+    assert "Kept from" not in (docs / "paper.md").read_text(encoding="utf-8")

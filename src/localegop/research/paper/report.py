@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from localegop.research.runs.files import make_folder
 from localegop.research.runs.pages import markdown_table
 from localegop.research.runs.progress import clock
 
+_KEPT = "*Kept from an earlier run, by an earlier version; verdicts are those of then.*"
+_ADDED = "*Computed since:*"
 LARGEST_TABLE = 100_000  # characters; larger tables stay where they were computed
 _INTRODUCTION = """\
 # The paper, reproduced
@@ -42,6 +45,7 @@ class Chapter:
     tables: Sequence[Path]
     findings: Sequence[Finding]
     summary: Table
+    kept: str = ""
 
     @property
     def experiment(self) -> Experiment:
@@ -49,7 +53,9 @@ class Chapter:
         return load_experiment(self.run.name)
 
 
-def write_report(output: Path, docs: Path, *, size: str | None = None, seed: int = 0) -> list[Path]:
+def write_report(
+    output: Path, docs: Path, *, size: str | None = None, seed: int = 0, keep: bool = False
+) -> list[Path]:
     """Write ``docs/paper.md``, its figures ``figures/paper_*.png`` and small ``paper_tables/*.csv``.
 
     Parameters
@@ -62,13 +68,17 @@ def write_report(output: Path, docs: Path, *, size: str | None = None, seed: int
         Of the experiments; None takes, for each, the one with most of its parts, the larger one if equal.
     seed : int
         Of the experiments.
+    keep : bool, default=False
+        Experiments of which no figure is stored keep what the page says about them, below a line that
+        tells so, and what is stored of them is added.
 
     Returns
     -------
     list of Path
         What was written.
     """
-    chapters = [_chapter(run, docs) for run in _runs(output, size, seed)]
+    older = _sections(docs / "paper.md") if keep else {}
+    chapters = [_chapter(run, docs, older) for run in _runs(output, size, seed)]
     if not any(chapter.stored.tables for chapter in chapters):
         raise Refused(
             f"nothing is stored in '{output}': run 'localegop paper all --quick' first, or give -o"
@@ -98,11 +108,28 @@ def _finished_share(run: Run) -> float:
     return len(stored_parts(run).tables) / len(load_experiment(run.name).parts(run.parameters))
 
 
-def _chapter(run: Run, docs: Path) -> Chapter:
+def _chapter(run: Run, docs: Path, older: Mapping[str, str]) -> Chapter:
     stored = stored_parts(run)
+    kept = older.get(load_experiment(run.name).TITLE, "")
     figures = draw(run, stored.tables, docs / "figures", "paper_")
-    tables = _write_tables(run.name, stored, docs / "paper_tables")
-    return Chapter(run, stored, figures, tables, findings(run, stored.tables), summary(run, stored.tables))
+    if figures:
+        kept = ""
+    tables = [] if kept else _write_tables(run.name, stored, docs / "paper_tables")
+    found = findings(run, stored.tables), summary(run, stored.tables)
+    return Chapter(run, stored, figures, tables, *found, kept)
+
+
+def _sections(page: Path) -> dict[str, str]:
+    """Text below each heading of a page, without what a report before this one kept or added."""
+    if not page.exists():
+        return {}
+    parts = re.split(r"^## (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    texts = {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        title: text.removeprefix(_KEPT).split(_ADDED)[0].strip()
+        for title, text in texts.items()
+        if not text.startswith("Not run yet")
+    }
 
 
 def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
@@ -131,6 +158,7 @@ def _overview(chapters: Sequence[Chapter]) -> list[str]:
         verdicts = [finding.agrees for finding in chapter.findings]
         counts = [str(verdicts.count(verdict)) for verdict in VERDICTS]
         size = chapter.run.size if chapter.stored.tables else "not run"
+        size = "kept" if chapter.kept else size
         rows.append((f"[{chapter.run.name}](#{_anchor(chapter.experiment.TITLE)})", size, *counts))
     heads = ("experiment", "size", "agrees", "in part", "does not", "not compared")
     return markdown_table(heads, rows)
@@ -144,9 +172,11 @@ def _anchor(title: str) -> str:
 
 def _body(chapter: Chapter) -> list[str]:
     command = f"localegop paper run {chapter.run.name}{_flag(chapter.run.size)}"
+    lines = [_KEPT, "", chapter.kept, ""] if chapter.kept else []
     if not chapter.stored.tables:
-        return [f"Not run yet: `{command}`."]
-    lines = []
+        return lines or [f"Not run yet: `{command}`."]
+    if chapter.kept:
+        lines += [_ADDED, ""]
     for figure in chapter.figures:
         caption = chapter.experiment.CAPTIONS[figure.stem.removeprefix("paper_")]
         lines += [f"![{chapter.experiment.TITLE}](figures/{figure.name})", "", caption, ""]
