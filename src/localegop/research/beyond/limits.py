@@ -89,7 +89,7 @@ def _in_several_sizes(factors: Array, cap: float) -> Array:
 def _keep_normals(factor: Array, normals: Array, cap: float) -> Array:
     """Factor of the covariance with its tangent part, and normals of variance ``cap``."""
     tangents = np.linalg.svd(normals.T)[2][normals.shape[1] :].T
-    lower = np.linalg.qr((tangents.T @ factor).T, mode="r").T
+    lower = np.linalg.qr((tangents.T @ factor).T)[1].T
     return np.column_stack([tangents @ lower, np.sqrt(cap) * normals])
 
 

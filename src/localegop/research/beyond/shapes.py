@@ -120,7 +120,8 @@ def _by_size_of_curvature(hessian: Array, noise: float, scarcity: float, floor: 
     shape = (vectors * sizes) @ vectors.T
     candidates = [floor + scale * shape / sizes.max() for scale in np.geomspace(1e-2, 1e6, 30)]
     errors = [predicted_error(np.linalg.inv(each), hessian, noise, scarcity) for each in candidates]
-    return candidates[int(np.argmin(errors))]
+    best: Array = candidates[int(np.argmin(errors))]
+    return best
 
 
 def _log_error(metric: Array, hessian: Array, noise: float, scarcity: float) -> tuple[float, Array]:

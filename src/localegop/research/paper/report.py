@@ -155,7 +155,7 @@ def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
 def _overview(chapters: Sequence[Chapter]) -> list[str]:
     rows = []
     for chapter in chapters:
-        verdicts = [finding.agrees for finding in chapter.findings]
+        verdicts: list[str] = [finding.agrees for finding in chapter.findings]
         counts = [str(verdicts.count(verdict)) for verdict in VERDICTS]
         size = chapter.run.size if chapter.stored.tables else "not run"
         size = "kept" if chapter.kept else size
