@@ -36,12 +36,14 @@ Sample = tuple[Array, Array]  # points, labels without noise
 
 def sphere(n: int, seed: int) -> Sample:
     """Points around the unit sphere in R^3."""
-    return make_noisy_sphere(n, 3, radius=0.5, random_state=seed)
+    X, y = make_noisy_sphere(n, 3, radius=0.5, random_state=seed)
+    return X, y
 
 
 def torus(n: int, seed: int) -> Sample:
     """Points around a torus in R^3."""
-    return make_torus(n, random_state=seed)
+    X, y = make_torus(n, random_state=seed)
+    return X, y
 
 
 def random_surface(n: int, seed: int) -> Sample:
@@ -93,8 +95,8 @@ def compare(name: str, n: int, noise: float, *, queries: int = 150, seed: int = 
             for size, prediction in by_size.items():
                 found.setdefault(kind, {}).setdefault(size, []).append(prediction)
     result = Comparison(name, n, noise, {}, {}, {})
-    for kind, by_size in found.items():
-        arrays = {size: np.array(pairs) for size, pairs in by_size.items()}
+    for kind, several in found.items():
+        arrays = {size: np.array(pairs) for size, pairs in several.items()}
         held = {
             size: np.mean((pairs[:queries, 0] - labels[:queries]) ** 2) for size, pairs in arrays.items()
         }

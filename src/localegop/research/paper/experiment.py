@@ -60,7 +60,8 @@ Table = dict[str, NDArray[Any]]
 Tables = Mapping[str, Table]
 Parameters = Mapping[str, Any]
 SIZES = ("tiny", "quick", "default", "full")
-VERDICTS = ("yes", "in part", "no", "not compared")
+Verdict = Literal["yes", "in part", "no", "not compared"]
+VERDICTS: tuple[Verdict, ...] = ("yes", "in part", "no", "not compared")
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Finding:
     claim: str
     paper: str
     ours: str
-    agrees: Literal["yes", "no", "in part", "not compared"]
+    agrees: Verdict
 
     def __post_init__(self) -> None:
         check_choice("agrees", self.agrees, VERDICTS)

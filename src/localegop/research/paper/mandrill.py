@@ -15,7 +15,7 @@ from localegop.datasets import image_samples
 from localegop.regressor import LocalEGOPRegressor
 from localegop.research.paper import _side_by_side as side_by_side
 from localegop.research.paper.drawing import VERMILION, YELLOW, Array
-from localegop.research.paper.experiment import Finding, Parameters, Refused, Table, Tables
+from localegop.research.paper.experiment import Finding, Parameters, Refused, Table, Tables, Verdict
 from localegop.schedules import EffectiveSampleSize
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def patches_of(tables: Tables, schedule: str) -> dict[str, Table]:
 
 
 def _side_of_frame(gray: Array) -> float:
-    return min(gray.shape) / 3.0
+    return float(min(gray.shape)) / 3.0
 
 
 def _draw_row(axes: Any, gray: Array, patches: dict[str, Table]) -> None:
@@ -311,7 +311,7 @@ def _contours(patches: dict[str, Table], schedule: str) -> Finding | None:
         return None
     ratio, elongation = np.array([_patch_shape(table) for table in patches.values()]).T
     narrower, count = int(np.count_nonzero(ratio < 1.0)), len(ratio)
-    verdict = "yes" if narrower == count else "in part" if 2 * narrower > count else "no"
+    verdict: Verdict = "yes" if narrower == count else "in part" if 2 * narrower > count else "no"
     return Finding(
         f"localizations follow the contours of the image ({SCHEDULES[schedule]})",
         "shown as a picture: patches along edges and stripes",

@@ -45,10 +45,9 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
     """Tabulate the geometry, or f and its gradient as they are and as learned."""
     shape = {key: parameters[key] for key in ("lobes", "amplitude", "radius")}
     if side_by_side.is_error_part(part):
-        rows = make_noisy_curve(side_by_side.n_rows(parameters), **shape, random_state=seed)
-        return side_by_side.measure(
-            part, side_by_side.split_off_queries(*rows, rows[1], parameters), seed, threads
-        )
+        X, y = make_noisy_curve(side_by_side.n_rows(parameters), **shape, random_state=seed)
+        rows = side_by_side.split_off_queries(X, y, y, parameters)
+        return side_by_side.measure(part, rows, seed, threads)
     sample = make_noisy_curve(parameters["n_samples"], **shape, random_state=seed, return_bunch=True)
     if part == "curve":
         return _curve(sample.manifold, parameters)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from localegop.research.paper import EXPERIMENTS, load_experiment
+from localegop.research.paper._side_by_side import is_error_part
 from localegop.research.paper.experiment import VERDICTS, Experiment, Finding, Refused, Table, join_tables
 from localegop.research.paper.runner import Run, Stored, draw, findings, stored_parts, summary
 from localegop.research.paper.store import to_csv
@@ -69,8 +70,8 @@ def write_report(
     seed : int
         Of the experiments.
     keep : bool, default=False
-        Experiments of which no figure is stored keep what the page says about them, below a line that
-        tells so, and what is stored of them is added.
+        Experiments of which less than half is stored keep what the page says about them, below a line
+        that tells so, and what is stored of them is added.
 
     Returns
     -------
@@ -110,13 +111,17 @@ def _finished_share(run: Run) -> float:
 
 def _chapter(run: Run, docs: Path, older: Mapping[str, str]) -> Chapter:
     stored = stored_parts(run)
-    kept = older.get(load_experiment(run.name).TITLE, "")
-    figures = draw(run, stored.tables, docs / "figures", "paper_")
-    if figures:
-        kept = ""
+    kept = older.get(load_experiment(run.name).TITLE, "") if _drawn_share(run, stored) < 0.5 else ""
+    figures = [] if kept else draw(run, stored.tables, docs / "figures", "paper_")
     tables = [] if kept else _write_tables(run.name, stored, docs / "paper_tables")
     found = findings(run, stored.tables), summary(run, stored.tables)
     return Chapter(run, stored, figures, tables, *found, kept)
+
+
+def _drawn_share(run: Run, stored: Stored) -> float:
+    """Share of the parts that are stored, those of errors left aside, which do not make the figures."""
+    drawn = [part for part in load_experiment(run.name).parts(run.parameters) if not is_error_part(part)]
+    return sum(part in stored.tables for part in drawn) / len(drawn)
 
 
 def _sections(page: Path) -> dict[str, str]:
@@ -155,7 +160,7 @@ def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
 def _overview(chapters: Sequence[Chapter]) -> list[str]:
     rows = []
     for chapter in chapters:
-        verdicts: list[str] = [finding.agrees for finding in chapter.findings]
+        verdicts = [finding.agrees for finding in chapter.findings]
         counts = [str(verdicts.count(verdict)) for verdict in VERDICTS]
         size = chapter.run.size if chapter.stored.tables else "not run"
         size = "kept" if chapter.kept else size
