@@ -86,7 +86,7 @@ def predict(method: str, model: Any, X: Array) -> tuple[Array, int]:
     with warnings.catch_warnings():  # counted instead
         warnings.filterwarnings("ignore", message=".*exclusion_radius", category=UserWarning)
         fits = model.localize(X)
-    return fits.value, int(np.sum(fits.status == Status.FEW_NEIGHBORS))
+    return fits.value, int(np.sum(fits.status == int(Status.FEW_NEIGHBORS)))
 
 
 def error_summary(tables: Tables) -> Table:
