@@ -93,5 +93,6 @@ def test_report_keeps_what_was_there_and_adds_what_is_stored(tmp_path):
         assert text.count("diffusion maps do not find exactly") == 1 and "| kept |" in text
         assert text.count("errors on these data") == 2  # kept, and added
     assert load_experiment(LIGHT).CAPTIONS[LIGHT] in old and load_experiment(LIGHT).CAPTIONS[LIGHT] in text
-    write_report(output, docs, size="tiny")
+    write_report(output, docs, size="tiny", note="On a quiet machine.")
+    assert "\nOn a quiet machine.\n" in (docs / "paper.md").read_text(encoding="utf-8")
     assert "Kept from" not in (docs / "paper.md").read_text(encoding="utf-8")

@@ -64,6 +64,7 @@ def add_subcommands(parser: argparse.ArgumentParser) -> None:
     report = commands.add_parser("report", help="write paper.md from what is stored")
     _add_size_options(report)
     report.add_argument("--docs", type=Path, default=Path("docs"), metavar="DIR", help="where to (docs)")
+    report.add_argument("--note", default="", metavar="TEXT", help="a paragraph for the top of the page")
     report.add_argument("--keep", action="store_true", help="keep what the page says of what is not stored")
     report.set_defaults(run=_guarded(_report))
 
@@ -163,7 +164,8 @@ def _execute(run: Run, args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from localegop.research.paper.report import write_report
 
-    for path in write_report(args.output, args.docs, size=args.size, seed=args.seed, keep=args.keep):
+    options = {"size": args.size, "seed": args.seed, "keep": args.keep, "note": args.note}
+    for path in write_report(args.output, args.docs, **options):
         print(path)
     return 0
 

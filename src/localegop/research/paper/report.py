@@ -55,7 +55,13 @@ class Chapter:
 
 
 def write_report(
-    output: Path, docs: Path, *, size: str | None = None, seed: int = 0, keep: bool = False
+    output: Path,
+    docs: Path,
+    *,
+    size: str | None = None,
+    seed: int = 0,
+    keep: bool = False,
+    note: str = "",
 ) -> list[Path]:
     """Write ``docs/paper.md``, its figures ``figures/paper_*.png`` and small ``paper_tables/*.csv``.
 
@@ -70,8 +76,10 @@ def write_report(
     seed : int
         Of the experiments.
     keep : bool, default=False
-        Experiments of which less than half is stored keep what the page says about them, below a line
-        that tells so, and what is stored of them is added.
+        Experiments of which less than a quarter is stored keep what the page says about them, below a
+        line that tells so, and what is stored of them is added.
+    note : str, default=""
+        A paragraph below the introduction, such as on which machine this was computed.
 
     Returns
     -------
@@ -86,13 +94,13 @@ def write_report(
         )
     path = docs / "paper.md"
     make_folder(docs)
-    path.write_text(page(chapters), encoding="utf-8")
+    path.write_text(page(chapters, note), encoding="utf-8")
     return [path, *(file for chapter in chapters for file in (*chapter.figures, *chapter.tables))]
 
 
-def page(chapters: Sequence[Chapter]) -> str:
+def page(chapters: Sequence[Chapter], note: str = "") -> str:
     """Return the whole page."""
-    lines = [_INTRODUCTION, *_overview(chapters), ""]
+    lines = [_INTRODUCTION, *([note, ""] if note else []), *_overview(chapters), ""]
     for chapter in chapters:
         lines += [f"## {chapter.experiment.TITLE}", "", *_body(chapter), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -111,7 +119,7 @@ def _finished_share(run: Run) -> float:
 
 def _chapter(run: Run, docs: Path, older: Mapping[str, str]) -> Chapter:
     stored = stored_parts(run)
-    kept = older.get(load_experiment(run.name).TITLE, "") if _drawn_share(run, stored) < 0.5 else ""
+    kept = older.get(load_experiment(run.name).TITLE, "") if _drawn_share(run, stored) < 0.25 else ""
     figures = [] if kept else draw(run, stored.tables, docs / "figures", "paper_")
     tables = [] if kept else _write_tables(run.name, stored, docs / "paper_tables")
     found = findings(run, stored.tables), summary(run, stored.tables)
