@@ -9,7 +9,7 @@ import pytest
 from localegop.research.paper import EXPERIMENTS, cli, load_experiment, runner
 from localegop.research.paper.__main__ import main
 
-LIGHT = "diffusion_map"  # quick, and of two parts
+LIGHT = "diffusion_map"  # quick
 
 
 def test_list(capsys):

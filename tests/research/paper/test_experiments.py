@@ -6,7 +6,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from localegop import LocalEGOPRegressor
+from localegop.datasets import make_noisy_sphere
 from localegop.research.paper import EXPERIMENTS, load_experiment, mandrill
+from localegop.research.paper._methods import SIDE_BY_SIDE
 from localegop.research.paper.diffusion_map import share_of_angle
 from localegop.research.paper.experiment import SIZES, Finding, Skipped, select_rows
 from localegop.research.paper.runner import Run, execute, findings, summary
@@ -77,14 +80,15 @@ def test_missing_parts_are_no_error(name, tmp_path):
 # Patches, rings
 
 
-def test_patches_follow_the_stripes_of_an_image(tmp_path, stripes, image_file):
+def test_patches_follow_the_stripes_of_an_image_with_both_schedules(tmp_path, stripes, image_file):
     changes, tag = mandrill.image_parameters(image_file(tmp_path / "a b.png", stripes()))
     assert tag == "a_b"
     result = execute(Run("mandrill", "tiny", output=tmp_path, changes=changes, tag=tag), say=silent)
-    table = select_rows(result.tables["point1"], kind="heaviest")
-    values, vectors = np.linalg.eigh(np.cov(np.vstack([table["row"], table["column"]])))
-    assert values[1] > 9.0 * values[0]
-    assert abs(vectors[:, 1] @ [1.0, -1.0]) > 0.99 * np.sqrt(2.0)
+    for schedule, longer in {"paper": 4.0, "sizes": 9.0}.items():
+        table = select_rows(result.tables[f"point1-{schedule}"], kind="heaviest")
+        values, vectors = np.linalg.eigh(np.cov(np.vstack([table["row"], table["column"]])))
+        assert values[1] > longer * values[0]
+        assert abs(vectors[:, 1] @ [1.0, -1.0]) > 0.98 * np.sqrt(2.0)
     assert (tmp_path / "mandrill" / "tiny-seed0-a_b" / "mandrill.png").exists()
 
 
@@ -112,3 +116,29 @@ def test_share_of_angle():
     }  # fmt: skip
     assert share_of_angle(table | {"distance": np.abs(angle)}) > 0.99
     assert share_of_angle(table | {"distance": radius}) < 0.05
+
+
+# Like with like
+
+
+def test_every_experiment_has_the_three_methods_side_by_side():
+    for name in EXPERIMENTS:
+        experiment = load_experiment(name)
+        for size in ("quick", "default", "full"):
+            text = " ".join(experiment.parts(experiment.PARAMETERS[size]))
+            wanted = ("paper-", "linear-", "field-") if name == "dimensions" else SIDE_BY_SIDE
+            assert all(method in text for method in wanted), (name, size)
+
+
+def test_errors_side_by_side_are_those_of_the_same_rows(tmp_path):
+    run = Run("sphere", "tiny", output=tmp_path)
+    tables = execute(run, parts="errors-*", say=silent).tables
+    X, y = make_noisy_sphere(84, 3, radius=0.5, random_state=0)
+    model = LocalEGOPRegressor(**LocalEGOPRegressor.paper_parameters(), random_state=0).fit(X[4:], y[4:])
+    squares = (model.localize(X[:4]).value - y[:4]) ** 2 / y[:4].var()
+    assert tables["errors-paper_egop"]["mse"][0] == pytest.approx(squares.mean(), rel=1e-9)
+    assert tables["errors-paper_egop"]["error"][0] == pytest.approx(squares.std(ddof=1) / 2.0, rel=1e-9)
+    shown = summary(run, tables)
+    assert list(shown["method"]) == list(SIDE_BY_SIDE.values())
+    (finding,) = findings(run, tables)
+    assert finding.agrees == "not compared" and "Algorithm 1" in finding.ours

@@ -6,6 +6,7 @@ import pytest
 from localegop.datasets import make_annulus, make_helix
 from localegop.research.paper import dimensions, malonaldehyde, networks
 from localegop.research.paper._learning_curves import curve, helix_split, slope
+from localegop.research.paper._malonaldehyde_findings import make_molecule_method
 from localegop.research.paper._molecules import molecule, split_rows
 from localegop.research.paper._transformer import embedding_weights
 from localegop.research.paper.experiment import Refused, Skipped, table_of_rows
@@ -29,6 +30,20 @@ def test_the_paper_grid_is_the_paper_grid():
     assert FAMILIES["relu"].n_members == FAMILIES["gelu"].n_members == 7 * 2 * 3 * 3
     assert FAMILIES["wide"].widths == (100_000,) and FAMILIES["wide"].patience == 300
     assert FAMILIES["relu"].restrict(widths=[64]).n_members == 18
+    assert FAMILIES["relu"].output_variance == "1/sqrt(m)"
+    with pytest.raises(ValueError, match=r"output_variance='1' is not allowed: give one of '1/sqrt\(m\)'"):
+        family(output_variance="1")
+
+
+@pytest.mark.extras
+def test_the_output_layer_starts_with_the_variance_that_is_named(torch):
+    from localegop.research.peers.networks import _Stack
+
+    m = 4096
+    for name, variance in {"1/sqrt(m)": m**-0.5, "1/m": 1.0 / m}.items():
+        stack = _Stack(torch, family(output_variance=name), m, 3, 1, 0)
+        output = stack.parameters.detach()[0].split([3 * m, m, m, 1])[2]
+        assert float(output.var()) == pytest.approx(variance, rel=0.1)
 
 
 @pytest.mark.extras
@@ -69,7 +84,8 @@ def test_training_is_that_of_adam(torch):
             adam.step()
         with torch.no_grad():
             best.append(float(((model(X)[:, 0] - y) ** 2).mean()))
-    errors, epochs = _train(torch, stack, _Data(X, X, y, y), 16, [(3e-3, 1e-2)], settings)
+    errors, epochs, acted = _train(torch, stack, _Data(X, X, y, y), 16, [(3e-3, 1e-2)], settings)
+    assert acted == [False]
     assert errors[0] == pytest.approx(min(best), rel=1e-4)
     assert epochs[0] == 1 + np.argmin(best)
 
@@ -82,6 +98,9 @@ def test_training_stops_when_patience_ends(torch):
     longer = TunedNetwork(family(learning_rates=(0.05,), patience=40), max_epochs=500).fit(X, pure_noise)
     assert model.members_[0].epochs <= longer.members_[0].epochs < 500
     assert longer.members_[0].validation_error <= model.members_[0].validation_error
+    assert model.members_[0].patience_acted and longer.members_[0].patience_acted
+    short = TunedNetwork(family(learning_rates=(0.05,), patience=40), max_epochs=5).fit(X, pure_noise)
+    assert not short.members_[0].patience_acted
 
 
 @pytest.mark.extras
@@ -169,24 +188,26 @@ def test_slopes_and_curves_of_power_laws():
 def test_dimensions_say_where_slopes_differ():
     parameters = dimensions.PARAMETERS["quick"]
     exponents = {4: (-2.0, -2.1), 6: (-2.05, -2.1), 10: (-3.0, -3.1), 3: (-1.0, -1.1), 5: (-1.05, -1.1)}
-    tables = {str(D): power_laws(pair, setting="field", D=D) for D, pair in exponents.items()}
+    tables = {str(D): power_laws(pair, setting="paper", D=D) for D, pair in exponents.items()}
     even, odd = dimensions.findings(tables, parameters)
     assert even.agrees == "in part" and "not so for D = 4 and 10; 6 and 10" in even.ours
     assert odd.agrees == "yes"
-    vague = {str(D): power_laws((-1.0, -3.0), setting="field", D=D) for D in (4, 6)}
+    vague = {str(D): power_laws((-1.0, -3.0), setting="paper", D=D) for D in (4, 6)}
     (finding,) = dimensions.findings(vague, parameters)
     assert finding.agrees == "in part" and "too large to tell" in finding.ours
     assert dimensions.draw(tables, parameters)["dimensions"].axes
-    late = {**parameters, "settings": {"field": {**parameters["settings"]["field"], "slope_from": 40}}}
-    assert list(dimensions.slopes(tables["4"], "field", late)) == [4]
-    assert list(dimensions.slopes(tables["10"], "field", late)) == []
+    late = {**parameters, "settings": {"paper": {**parameters["settings"]["paper"], "slope_from": 40}}}
+    assert list(dimensions.slopes(tables["4"], "paper", late)) == [4]
+    assert list(dimensions.slopes(tables["10"], "paper", late)) == []
+    ours = {str(D): power_laws(pair, setting="field", D=D) for D, pair in exponents.items()}
+    assert {each.agrees for each in dimensions.findings(ours, parameters)} == {"not compared"}
 
 
 def test_dimensions_tell_when_the_verdict_hangs_on_the_range():
     def bent(D, early):  # early slope up to n = 800, then -2
         exponents = {200: early, 400: early, 800: 0.0, 1600: -2.0, 3200: -4.0}
         return table_of_rows(
-            {"setting": "field", "D": D, "n": n, "rep": rep, "mse": 2.0**e * (1 + 0.01 * rep * np.log(n))}
+            {"setting": "paper", "D": D, "n": n, "rep": rep, "mse": 2.0**e * (1 + 0.01 * rep * np.log(n))}
             for rep in range(2)
             for n, e in (
                 (n, e if n >= 800 else 2 * -early * np.log2(800 / n)) for n, e in exponents.items()
@@ -194,7 +215,7 @@ def test_dimensions_tell_when_the_verdict_hangs_on_the_range():
         )
 
     settings = {
-        "field": {"sizes": [200, 400, 800, 1600, 3200], "n_test": 9, "replicates": 2, "slope_from": 200}
+        "paper": {"sizes": [200, 400, 800, 1600, 3200], "n_test": 9, "replicates": 2, "slope_from": 200}
     }
     parameters = {"dimensions": [4, 6], "settings": settings}
     tables = {"4": bent(4, -1.0), "6": bent(6, -3.0)}
@@ -206,20 +227,35 @@ def test_dimensions_tell_when_the_verdict_hangs_on_the_range():
 
 def network_tables(errors):
     rows = {"n": max(networks.PARAMETERS["quick"]["sizes"]), "rep": 0, "n_test": 500, "chosen": ""}
+    rows["patience_acted"] = 0.5
     return {
-        method: table_of_rows([{"method": method, **rows, "mse": 2 * error, "best_test_mse": error}])
+        method: table_of_rows(
+            [{"method": method, **rows, "mse": 2 * error, "error": error / 5, "best_test_mse": error}]
+        )
         for method, error in errors.items()
     }
 
 
 @pytest.mark.parametrize(("error", "agrees"), [(1e-4, "no"), (1e-6, "yes")])
-def test_networks_compare_with_the_best_test_error_of_a_network(error, agrees):
+def test_only_algorithm_1_is_compared_with_the_papers_claim_about_networks(error, agrees):
     parameters = networks.PARAMETERS["quick"]
-    tables = network_tables({"local_egop": error, "relu": 1e-3, "gelu": 5e-4, "kernel_ridge": 2e-6})
-    against, peers = networks.findings(tables, parameters)
+    tables = network_tables({"paper_egop": error, "relu": 1e-3, "gelu": 5e-4, "kernel_ridge": 2e-6})
+    (against,) = networks.findings(tables, parameters)
     assert against.agrees == agrees and "5.0e-04" in against.ours and "GELU" in against.ours
-    assert peers.agrees == ("no" if error > 1e-5 else "yes" if error < 1.3e-6 else "in part")
+    assert against.claim.split(" is ")[0].endswith("Algorithm 1")
+    ours = network_tables({"local_egop": error, "relu": 1e-3, "gelu": 5e-4, "kernel_ridge": 2e-6})
+    assert {each.agrees for each in networks.findings(ours, parameters)} == {"not compared"}
     assert networks.draw(tables, parameters)["networks"].axes
+    summary = networks.summary(tables, parameters)
+    assert summary["largest standard error"][0] == "10%"
+    assert "50% (n = 5,200)" in summary["stopped by patience"][0]
+
+
+def test_the_better_start_of_the_output_layer_counts():
+    parameters = networks.PARAMETERS["quick"]
+    tables = network_tables({"wide": 9e-3, "wide_small_start": 1e-3, "multi_index": 2e-3})
+    (finding,) = networks.findings(tables, parameters)
+    assert finding.agrees == "in part" and "1.0e-03 with width 2,048" in finding.ours
 
 
 def test_networks_need_torch_for_networks_only():
@@ -274,15 +310,26 @@ def molecule_tables(errors):
     }
 
 
-def test_malonaldehyde_agrees_only_near_the_numbers_of_the_paper():
+def test_malonaldehyde_agrees_only_near_the_numbers_of_the_paper_and_for_its_method():
     parameters = malonaldehyde.PARAMETERS["default"]
-    good = {"local_egop": 2.5e-4, "nadaraya_watson": 0.0128, "kernel_ridge": 1e-3}
-    verdicts = [each.agrees for each in malonaldehyde.findings(molecule_tables(good), parameters)]
-    assert verdicts == ["yes", "yes", "yes"]
-    bad = {"local_egop": 2e-3, "nadaraya_watson": 0.02, "kernel_ridge": 1e-3}
-    verdicts = [each.agrees for each in malonaldehyde.findings(molecule_tables(bad), parameters)]
-    assert verdicts == ["no", "no", "no"]
-    assert malonaldehyde.summary(molecule_tables(good), parameters)["method"][0] == "field Local EGOP"
+    good = {"paper_egop": 4.5e-4, "local_egop": 2.5e-4, "nadaraya_watson": 0.0128, "kernel_ridge": 1e-3}
+    found = malonaldehyde.findings(molecule_tables(good), parameters)
+    assert [each.agrees for each in found] == ["yes", "not compared", "yes", "not compared"]
+    bad = {"paper_egop": 8e-3, "local_egop": 4.3e-4, "nadaraya_watson": 0.02, "kernel_ridge": 1e-3}
+    found = malonaldehyde.findings(molecule_tables(bad), parameters)
+    assert [each.agrees for each in found] == ["no", "not compared", "no", "not compared"]
+    far_below = malonaldehyde.findings(molecule_tables({"paper_egop": 1e-4}), parameters)
+    assert [each.agrees for each in far_below] == ["no"]
+    summary = malonaldehyde.summary(molecule_tables(good), parameters)
+    assert summary["method"][0] == "Algorithm 1"
+    assert summary["revised MD17, random, tau1"][0] == "4.5e-04 ± 4e-05"
+
+
+def test_settings_of_algorithm_1_within_the_papers_text():
+    wide = make_molecule_method("paper_egop_wide", tuning_rows=10, random_state=0, threads=1)
+    printed = make_molecule_method("paper_egop", tuning_rows=10, random_state=0, threads=1)
+    changed = {key for key, value in printed.get_params().items() if wide.get_params()[key] != value}
+    assert changed == {"exclusion_radius"} and wide.exclusion_radius == 3.2
 
 
 def test_figures_do_with_few_parts():

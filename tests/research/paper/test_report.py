@@ -9,7 +9,7 @@ from localegop.research.paper import EXPERIMENTS, load_experiment
 from localegop.research.paper.report import write_report
 from localegop.research.paper.runner import Run, execute, findings
 
-LIGHT = "diffusion_map"  # quick, and of two parts
+LIGHT = "diffusion_map"  # quick
 
 
 def silent(line):
@@ -22,7 +22,8 @@ def test_report(tmp_path):
     result = execute(run, say=silent)
     written = write_report(output, docs, size="tiny")
     text = (docs / "paper.md").read_text(encoding="utf-8")
-    assert written == [docs / "paper.md", docs / "figures" / "paper_diffusion_map.png"]
+    table = docs / "paper_tables" / "diffusion_map.csv"  # of errors; those of the maps are large
+    assert written == [docs / "paper.md", docs / "figures" / "paper_diffusion_map.png", table]
     for link in re.findall(r"\]\((figures/[^)]+)\)", text):
         assert (docs / link).exists()
     assert text.count("Not run yet") == len(EXPERIMENTS) - 1
@@ -43,7 +44,9 @@ def test_report_keeps_small_tables(tmp_path):
     assert path in written and "(paper_tables/momentum.csv)" in (tmp_path / "docs" / "paper.md").read_text()
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    for part, table in result.tables.items():
+    steps = {part: table for part, table in result.tables.items() if "eigenvalue1" in table}
+    assert steps
+    for part, table in steps.items():
         column = [float(row["eigenvalue1"]) for row in rows if row["part"] == part]
         np.testing.assert_array_equal(column, table["eigenvalue1"])
 
@@ -73,3 +76,23 @@ def test_report_folder_that_cannot_be_written(tmp_path, one_line_and_two):
     (tmp_path / "file").write_text("in the way")
     line = one_line_and_two(["report", "-o", tmp_path, "--docs", tmp_path / "file"])
     assert "cannot write to the folder" in line
+
+
+def test_report_keeps_what_was_there_and_adds_what_is_stored(tmp_path):
+    output, docs = tmp_path / "output", tmp_path / "docs"
+    run = Run(LIGHT, "tiny", output=output)
+    execute(run, say=silent)
+    write_report(output, docs, size="tiny")
+    old = (docs / "paper.md").read_text(encoding="utf-8")
+    for part in ("sector", "whole"):
+        (run.folder / f"{part}.json").unlink()
+    for _ in range(2):  # what was kept and added once is not kept twice
+        write_report(output, docs, size="tiny", keep=True)
+        text = (docs / "paper.md").read_text(encoding="utf-8")
+        assert text.count("Kept from an earlier run") == text.count("Computed since") == 1
+        assert text.count("diffusion maps do not find exactly") == 1 and "| kept |" in text
+        assert text.count("errors on these data") == 2  # kept, and added
+    assert load_experiment(LIGHT).CAPTIONS[LIGHT] in old and load_experiment(LIGHT).CAPTIONS[LIGHT] in text
+    write_report(output, docs, size="tiny", note="On a quiet machine.")
+    assert "\nOn a quiet machine.\n" in (docs / "paper.md").read_text(encoding="utf-8")
+    assert "Kept from" not in (docs / "paper.md").read_text(encoding="utf-8")

@@ -12,7 +12,8 @@ from localegop.research.paper.experiment import Refused, Skipped
 from localegop.research.paper.runner import Run, execute, stored_parts
 from localegop.research.runs.workers import side_by_side
 
-LIGHT = "diffusion_map"  # quick, and of two parts
+LIGHT = "diffusion_map"  # quick
+MAPS = "[sw]*"  # two of its parts, sector and whole
 
 
 def silent(line):
@@ -30,18 +31,26 @@ def same(first, second):
 
 def test_a_second_run_computes_nothing(tmp_path, monkeypatch):
     run = Run(LIGHT, "tiny", output=tmp_path)
-    first = execute(run, say=silent)
+    first = execute(run, parts=MAPS, say=silent)
     monkeypatch.setattr(load_experiment(LIGHT), "compute", lambda *_: pytest.fail("computed again"))
     lines = []
-    second = execute(run, say=lines.append)
-    assert lines == [f"{LIGHT}: 2 of 2 parts are there already"]
+    second = execute(run, parts=MAPS, say=lines.append)
+    assert lines == [f"{LIGHT}: 2 of 5 parts are there already"]
     for part, table in first.tables.items():
         same(table, second.tables[part])
 
 
+def test_parts_of_a_run_are_computed_alone_and_the_rest_later(tmp_path):
+    run = Run(LIGHT, "tiny", output=tmp_path)
+    assert set(execute(run, parts="sec*", say=silent).tables) == {"sector"}
+    assert set(execute(run, parts="whole", say=silent).tables) == {"sector", "whole"}
+    with pytest.raises(Refused, match=r"no part of diffusion_map is like 'x\*'; there are sector, whole"):
+        execute(run, parts="x*", say=silent)
+
+
 def test_other_parameters_seeds_and_revisions_are_computed(tmp_path, monkeypatch):
     run = Run(LIGHT, "tiny", output=tmp_path)
-    execute(run, say=silent)
+    execute(run, parts=MAPS, say=silent)
     assert not stored_parts(Run(LIGHT, "tiny", 1, tmp_path)).tables
     assert not stored_parts(Run(LIGHT, "tiny", output=tmp_path, changes={"n_samples": 150})).tables
     monkeypatch.setattr(load_experiment(LIGHT), "REVISION", 99, raising=False)
@@ -50,13 +59,13 @@ def test_other_parameters_seeds_and_revisions_are_computed(tmp_path, monkeypatch
 
 def test_again_computes_stored_parts(tmp_path, monkeypatch):
     run = Run(LIGHT, "tiny", output=tmp_path)
-    execute(run, say=silent)
+    execute(run, parts=MAPS, say=silent)
     calls = []
     compute = load_experiment(LIGHT).compute
     monkeypatch.setattr(
         load_experiment(LIGHT), "compute", lambda *args: calls.append(args[0]) or compute(*args)
     )
-    execute(run, again=True, say=silent)
+    execute(run, again=True, parts=MAPS, say=silent)
     assert calls == ["sector", "whole"]
 
 
@@ -77,10 +86,10 @@ def cut_in_half(path):
 )
 def test_damaged_parts_are_computed_again(tmp_path, damage):
     run = Run(LIGHT, "tiny", output=tmp_path)
-    before = execute(run, say=silent)
+    before = execute(run, parts=MAPS, say=silent)
     damage(run.folder)
     lines = []
-    after = execute(run, say=lines.append)
+    after = execute(run, parts=MAPS, say=lines.append)
     assert re.match(f"{LIGHT}: stored part sector is damaged \\(.+\\) and is computed again", lines[0])
     assert sum("took" in line for line in lines) == 1
     same(before.tables["sector"], after.tables["sector"])
@@ -131,8 +140,8 @@ def same_up_to_rounding(first, second):
 
 @pytest.mark.slow
 def test_parts_side_by_side_are_the_same(tmp_path):
-    one = execute(Run(LIGHT, "tiny", output=tmp_path / "one"), say=silent)
-    two = execute(Run(LIGHT, "tiny", output=tmp_path / "two"), jobs=2, say=silent)
+    one = execute(Run(LIGHT, "tiny", output=tmp_path / "one"), parts=MAPS, say=silent)
+    two = execute(Run(LIGHT, "tiny", output=tmp_path / "two"), jobs=2, parts=MAPS, say=silent)
     assert set(one.tables) == set(two.tables)
     for part in one.tables:
         same_up_to_rounding(one.tables[part], two.tables[part])
@@ -141,7 +150,7 @@ def test_parts_side_by_side_are_the_same(tmp_path):
 def test_failures_in_processes_are_seen(tmp_path):
     broken = Run(LIGHT, "tiny", output=tmp_path, changes={"n_samples": -5})
     with pytest.raises(RuntimeError, match=r"(?s)part (sector|whole) failed:.*n_samples"):
-        execute(broken, jobs=2, say=silent)
+        execute(broken, jobs=2, parts=MAPS, say=silent)
     assert not multiprocessing.active_children()
 
 

@@ -27,7 +27,8 @@ def draw_errors(
         for source, split in product(SOURCES, ("random", "blocks"))
         if len(select_rows(rows, source=source, split=split)["mse"])
     ]
-    figure, axes = panels(1, len(cases), width=2.2, height=3.6, sharey=True, sharex=True)
+    width = max(2.2, 6.5 / len(cases))
+    figure, axes = panels(1, len(cases), width=width, height=3.6, sharey=True, sharex=True)
     shown = [method for method in labels if method in rows["method"]]
     places = {method: -i for i, method in enumerate(shown)}
     for axis, (source, split) in zip(axes[0], cases, strict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localegop.datasets import make_annulus
+from localegop.research.paper import _side_by_side as side_by_side
 from localegop.research.paper.drawing import VERMILION, Array, panels
 from localegop.research.paper.experiment import Finding, Parameters, Table, Tables
 from localegop.research.paper.tracing import metric_weights, trace_query
@@ -35,18 +36,24 @@ CAPTIONS = {
 }
 _BASE: dict[str, Any] = {"angle": 25.0, "radius_range": [0.6, 1.8], "noise_std": 0.05, "query": [1.0, 0.0]}
 _TRAINING: dict[str, Any] = {"batch_size": 1024, "learning_rate": 2e-3, "every": 50, "n_blocks": 3}
-_LOCAL: dict[str, Any] = _BASE | {"n_samples": 50000, "steps": [0, 1, 10, 40, 149], "n_subsamples": 300}
+_LOCAL: dict[str, Any] = _BASE | {
+    "n_samples": 50000,
+    "steps": [0, 1, 10, 40, 149],
+    "n_subsamples": 300,
+    "errors": {"n_train": 2000, "n_test": 300},
+}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _LOCAL
-    | {"n_samples": 400, "steps": [0, 1, 4], "n_subsamples": 30}
+    | {"n_samples": 400, "steps": [0, 1, 4], "n_subsamples": 30, "errors": {"n_train": 80, "n_test": 4}}
     | {"network": _TRAINING | {"n_samples": 200, "epochs": 2, "batch_size": 50, "every": 2, "n_blocks": 1}},
     "quick": _LOCAL
-    | {"n_samples": 10000}
+    | {"n_samples": 10000, "errors": {"n_train": 1000, "n_test": 100}}
     | {"network": _TRAINING | {"n_samples": 6000, "epochs": 6, "batch_size": 256, "every": 20}},
     "default": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 20}},
     "full": _LOCAL | {"network": _TRAINING | {"n_samples": 50000, "epochs": 40}},
 }
 KINDS = {"local_egop": ("Algorithm 1", "step"), "transformer": ("FT-Transformer", "batch")}
+SECTOR = 25.0  # degrees; the polynomial is the first that varies enough there
 _SHOWN = 6000  # points drawn
 _DIGITS = 6  # of the stored weights: they are drawn as opacities
 
@@ -57,17 +64,19 @@ def needs(part: str) -> tuple[str, ...]:
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Both methods."""
+    """Both methods, and errors."""
     network = parameters["network"]
     batches = network["epochs"] * network["n_samples"] / network["batch_size"]
     return {
         "local_egop": parameters["n_samples"] * max(parameters["steps"]) / 3.7e5,
         "transformer": batches * network["batch_size"] * network["n_blocks"] / 6e3,
-    }
+    } | side_by_side.error_parts(parameters)
 
 
 def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table:
     """Points, labels, and weights relative to the largest at the chosen steps, a column each."""
+    if side_by_side.is_error_part(part):
+        return side_by_side.measure(part, error_rows(parameters, parameters["angle"], seed), seed, threads)
     if part == "local_egop":
         X, y = _data(parameters["n_samples"], parameters, seed)
         trace = trace_query(
@@ -103,6 +112,20 @@ def _data(n_samples: int, parameters: Parameters, seed: int) -> tuple[Array, Arr
         random_state=data_seed(seed, parameters["angle"], parameters["noise_std"]),
     )
     return X, y
+
+
+def error_rows(parameters: Parameters, angle: float, seed: int) -> side_by_side.Rows:
+    """Rows with noisy labels on a sector, and queries with labels without noise."""
+    sample = make_annulus(
+        side_by_side.n_rows(parameters),
+        angle=angle,
+        radius_range=tuple(parameters["radius_range"]),
+        noise_std=parameters["noise_std"],
+        random_state=data_seed(seed, SECTOR, parameters["noise_std"]),
+        return_bunch=True,
+    )
+    truth = sample.noise_free_target
+    return side_by_side.split_off_queries(sample.data, sample.target, truth, parameters)
 
 
 def data_seed(seed: int, angle: float, noise_std: float) -> int:
@@ -146,6 +169,8 @@ def deviations(table: Table, step: int) -> tuple[float, float]:
 def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     """Draw one row of panels per method, and the layered picture."""
     shown = {kind: _first_rows(tables[kind]) for kind in KINDS if kind in tables}
+    if not shown:
+        return {}
     columns = max(len(steps_of(table)) for table in shown.values())
     figure, axes = panels(len(shown), columns, width=1.85, height=1.55, sharex=True, sharey=True)
     for row, (kind, table) in zip(axes, shown.items(), strict=True):
@@ -208,6 +233,11 @@ def _draw_layers(shown: Tables, parameters: Parameters) -> Figure:
     return figure
 
 
+def summary(tables: Tables, parameters: Parameters) -> Table:
+    """Errors of Algorithm 1 and of field Local EGOP on these data."""
+    return side_by_side.error_summary(tables)
+
+
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Say how long and thin the localizations become."""
     lines = []
@@ -227,4 +257,4 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
                 "yes" if after > max(3.0, 1.4 * before) else "in part" if after > 1.1 * before else "no",
             )
         )
-    return lines
+    return [*lines, *side_by_side.error_findings(tables)]

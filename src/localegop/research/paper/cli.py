@@ -20,6 +20,7 @@ NOT_POSSIBLE, INTERRUPTED = 2, 130
 EXAMPLE = """example:
   localegop paper list
   localegop paper run sphere --quick
+  localegop paper run networks --full --parts 'relu-n=500-rep=0'
   localegop paper all --quick -o results
   localegop paper report --quick -o results --docs results"""
 
@@ -52,6 +53,7 @@ def add_subcommands(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser("run", help="compute one experiment and draw it")
     run.add_argument("name", metavar="NAME", choices=list(EXPERIMENTS), help=", ".join(EXPERIMENTS))
     _add_run_options(run)
+    run.add_argument("--parts", default="*", metavar="LIKE", help="only parts with such names: '*-n=500-*'")
     run.add_argument("--image", type=Path, metavar="PATH", help="another image (mandrill only)")
     run.set_defaults(run=_guarded(_run))
 
@@ -62,6 +64,8 @@ def add_subcommands(parser: argparse.ArgumentParser) -> None:
     report = commands.add_parser("report", help="write paper.md from what is stored")
     _add_size_options(report)
     report.add_argument("--docs", type=Path, default=Path("docs"), metavar="DIR", help="where to (docs)")
+    report.add_argument("--note", default="", metavar="TEXT", help="a paragraph for the top of the page")
+    report.add_argument("--keep", action="store_true", help="keep what the page says of what is not stored")
     report.set_defaults(run=_guarded(_report))
 
 
@@ -145,7 +149,8 @@ def _run_of(name: str, args: argparse.Namespace) -> Run:
 def _execute(run: Run, args: argparse.Namespace) -> int:
     from localegop.research.paper.runner import execute, findings, summary
 
-    result = execute(run, jobs=args.jobs, again=args.again, say=_say)
+    parts = getattr(args, "parts", "*")
+    result = execute(run, jobs=args.jobs, again=args.again, parts=parts, say=_say)
     for line in table_lines(summary(run, result.tables)):
         print(line)
     for finding in findings(run, result.tables):
@@ -159,7 +164,8 @@ def _execute(run: Run, args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from localegop.research.paper.report import write_report
 
-    for path in write_report(args.output, args.docs, size=args.size, seed=args.seed):
+    options = {"size": args.size, "seed": args.seed, "keep": args.keep, "note": args.note}
+    for path in write_report(args.output, args.docs, **options):
         print(path)
     return 0
 

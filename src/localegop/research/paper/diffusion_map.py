@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from localegop.datasets import make_annulus
-from localegop.research.paper.annulus import data_seed
+from localegop.research.paper import _side_by_side as side_by_side
+from localegop.research.paper.annulus import data_seed, error_rows
 from localegop.research.paper.diffusion import diffusion_map
 from localegop.research.paper.drawing import BLACK, VERMILION, Array, panels
 from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, select_rows
@@ -35,10 +36,10 @@ _BASE: dict[str, Any] = {
     "n_neighbors": 64,
 }
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "tiny": _BASE | {"n_samples": 200, "n_neighbors": 20},
-    "quick": _BASE | {"n_samples": 4000},
-    "default": _BASE | {"n_samples": 10000},
-    "full": _BASE | {"n_samples": 50000},
+    "tiny": _BASE | {"n_samples": 200, "n_neighbors": 20, "errors": {"n_train": 80, "n_test": 4}},
+    "quick": _BASE | {"n_samples": 4000, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 10000, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE | {"n_samples": 50000, "errors": {"n_train": 10000, "n_test": 500}},
 }
 _RINGS = 10
 _GRID = 60
@@ -46,12 +47,16 @@ _AVERAGED = 8  # nearest samples whose coordinates a point of the grid takes
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Return the sector and the whole annulus."""
-    return dict.fromkeys(parameters["angles"], parameters["n_samples"] / 2000)
+    """Return the sector and the whole annulus, and errors on the latter."""
+    maps = dict.fromkeys(parameters["angles"], parameters["n_samples"] / 2000)
+    return maps | side_by_side.error_parts(parameters)
 
 
 def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table:
     """Diffusion distances from the query, at samples and on a polar grid to draw rings on."""
+    if side_by_side.is_error_part(part):
+        whole = parameters["angles"]["whole"]
+        return side_by_side.measure(part, error_rows(parameters, whole, seed), seed, threads)
     angle, (inner, outer) = parameters["angles"][part], parameters["radius_range"]
     state = data_seed(
         seed, parameters["angles"]["sector"], parameters["noise_std"]
@@ -102,6 +107,8 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     from matplotlib.cm import ScalarMappable
 
     shown = {part: tables[part] for part in parameters["angles"] if part in tables}
+    if not shown:
+        return {}
     figure, axes = panels(1, len(shown), width=4.0, height=3.3)
     for axis, table in zip(axes[0], shown.values(), strict=True):
         samples, grid = select_rows(table, kind="sample"), select_rows(table, kind="grid")
@@ -120,12 +127,17 @@ def draw(tables: Tables, parameters: Parameters) -> dict[str, Figure]:
     return {"diffusion_map": figure}
 
 
+def summary(tables: Tables, parameters: Parameters) -> Table:
+    """Errors of Algorithm 1 and of field Local EGOP on the whole annulus."""
+    return side_by_side.error_summary(tables)
+
+
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Say how much of the distance the angle explains."""
     names = {"sector": "on the sector", "whole": "on the whole annulus"}
     shares = {part: share_of_angle(tables[part]) for part in names if part in tables}
     if "sector" not in shares:
-        return []
+        return side_by_side.error_findings(tables)
     shown = ", ".join(f"{share:.1%} {names[part]}" for part, share in shares.items())
     return [
         Finding(
@@ -133,5 +145,6 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
             "rings of equal distance are not lines of equal angle",
             f"share of the variance of the distance that the angle explains: {shown}",
             "yes" if shares["sector"] < 0.9 else "no",
-        )
+        ),
+        *side_by_side.error_findings(tables),
     ]

@@ -60,6 +60,8 @@ Table = dict[str, NDArray[Any]]
 Tables = Mapping[str, Table]
 Parameters = Mapping[str, Any]
 SIZES = ("tiny", "quick", "default", "full")
+Verdict = Literal["yes", "in part", "no", "not compared"]
+VERDICTS: tuple[Verdict, ...] = ("yes", "in part", "no", "not compared")
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,18 @@ class Finding:
         What the paper reports.
     ours : str
         What we got; its numbers come from the tables.
-    agrees : {"yes", "no", "in part"}
+    agrees : {"yes", "no", "in part", "not compared"}
+        "yes" and "no" are said of the method that the paper used, Algorithm 1, or of what it proves or
+        draws; numbers of field Local EGOP, or those to which the paper has none, are "not compared".
     """
 
     claim: str
     paper: str
     ours: str
-    agrees: Literal["yes", "no", "in part"]
+    agrees: Verdict
 
     def __post_init__(self) -> None:
-        check_choice("agrees", self.agrees, ("yes", "no", "in part"))
+        check_choice("agrees", self.agrees, VERDICTS)
 
 
 class Experiment(Protocol):

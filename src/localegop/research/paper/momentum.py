@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localegop.research.paper import _side_by_side as side_by_side
 from localegop.research.paper.drawing import COLORS, Array, panels
 from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, table_of_rows
 from localegop.research.paper.tracing import covariance_eigenvalues, trace_query
@@ -55,10 +56,13 @@ _BASE: dict[str, Any] = {
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tiny": _BASE
     | {"n_samples": 1000, "n_iter": 16, "replicates": 1}
-    | {"paper": _BASE["paper"] | {"n_samples": 500, "n_subsamples": 50, "n_iter": 16}},
-    "quick": _BASE | {"n_samples": 100000, "replicates": 2},
-    "default": _BASE | {"n_samples": 100000, "replicates": 5},
-    "full": _BASE | {"n_samples": 100000, "n_iter": 150, "replicates": 20},
+    | {"paper": _BASE["paper"] | {"n_samples": 500, "n_subsamples": 50, "n_iter": 16}}
+    | {"errors": {"n_train": 80, "n_test": 4}},
+    "quick": _BASE | {"n_samples": 100000, "replicates": 2, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 100000, "replicates": 5, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE
+    | {"n_samples": 100000, "n_iter": 150, "replicates": 20}
+    | {"errors": {"n_train": 10000, "n_test": 500}},
 }
 # The profile exp(-x'Mx) is a Gaussian of covariance M^{-1} / 2; the recursion is written in covariances.
 _HALF = 0.5
@@ -73,7 +77,7 @@ WILD = 0.2  # change per step from which on we call it an oscillation, as the pa
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Return samples in several replicates, and the recursion without samples, for each momentum."""
+    """Return samples in several replicates, the recursion without samples, and errors."""
     cost = parameters["n_samples"] * parameters["n_iter"] * parameters["n_subsamples"] / 1.5e8
     samples = {
         f"samples_momentum={beta:g}_rep={rep}": cost
@@ -83,11 +87,14 @@ def parts(parameters: Parameters) -> dict[str, float]:
     generic = {name.replace("samples", "paper"): 8.0 for name in samples}
     definite = {f"definite_momentum={CALM:g}_rep={rep}": cost for rep in range(parameters["replicates"])}
     exact = {f"exact_momentum={beta:g}": 2.0 for beta in parameters["momenta"]}
-    return samples | generic | definite | exact | {f"definiteexact_momentum={CALM:g}": 2.0}
+    exact[f"definiteexact_momentum={CALM:g}"] = 2.0
+    return samples | generic | definite | exact | side_by_side.error_parts(parameters)
 
 
 def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table:
     """Eigenvalues of the localization by step, smallest first."""
+    if side_by_side.is_error_part(part):
+        return side_by_side.measure(part, _error_rows(parameters, seed), seed, threads)
     kind, *settings = part.split("_")
     chosen = {name: float(value) for name, value in (setting.split("=") for setting in settings)}
     if kind == "paper":
@@ -122,6 +129,17 @@ def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table
         problem, np.asarray(np.linalg.pinv(sampled.metric[:, 0], hermitian=True), dtype=np.float64)
     )
     return _rows(covariance_eigenvalues(sampled.metric[:, 0]), ratios, sampled.effective_size[:, 0])
+
+
+def _error_rows(parameters: Parameters, seed: int) -> side_by_side.Rows:
+    """Points of the cube and, as queries, points of its inner half."""
+    function = full_rank(parameters["dimension"]).function
+    X = np.random.default_rng(seed).uniform(
+        -1.0, 1.0, (side_by_side.n_rows(parameters), parameters["dimension"])
+    )
+    X[: parameters["errors"]["n_test"]] *= 0.5
+    y = function(X)
+    return side_by_side.split_off_queries(X, y, y, parameters)
 
 
 def neutral_ratios(problem: Problem, covariances: Array) -> Array:
@@ -209,6 +227,11 @@ def swing(table: Table) -> tuple[float, float]:
     return autocorrelation(increments, 1), float(np.exp(np.abs(increments).mean()) - 1.0)
 
 
+def summary(tables: Tables, parameters: Parameters) -> Table:
+    """Errors of Algorithm 1 and of field Local EGOP on these data."""
+    return side_by_side.error_summary(tables)
+
+
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Compare the swings with and without momentum, in our settings and in the paper's."""
     names = {
@@ -226,7 +249,7 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
                 swings[beta] = np.mean(found, axis=0)
         if len(swings) == 2 and 1.0 in swings:
             lines.append(_comparison(settings, swings))
-    return [*lines, *_neutral_finding(tables)]
+    return [*lines, *_neutral_finding(tables), *side_by_side.error_findings(tables)]
 
 
 def _last_ratio(table: Table) -> float:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from localegop.research.paper import EXPERIMENTS, load_experiment
-from localegop.research.paper.experiment import Experiment, Finding, Refused, Table, join_tables
+from localegop.research.paper._side_by_side import is_error_part
+from localegop.research.paper.experiment import VERDICTS, Experiment, Finding, Refused, Table, join_tables
 from localegop.research.paper.runner import Run, Stored, draw, findings, stored_parts, summary
 from localegop.research.paper.store import to_csv
 from localegop.research.runs.files import make_folder
 from localegop.research.runs.pages import markdown_table
 from localegop.research.runs.progress import clock
 
+_KEPT = "*Kept from an earlier run, by an earlier version; verdicts are those of then.*"
+_ADDED = "*Computed since:*"
 LARGEST_TABLE = 100_000  # characters; larger tables stay where they were computed
 _INTRODUCTION = """\
 # The paper, reproduced
@@ -25,7 +29,10 @@ The figures and tables of Kokot, Hemmady, Thiyageswaran and Meila, *Local EGOP f
 Learning*, computed with this package. `localegop paper list` names the experiments, `localegop paper run
 NAME` computes one (`--quick` in two minutes, `--full` at the paper's sizes), `localegop paper all` every
 one, and `localegop paper report` writes this page from the stored tables: every number under *here* comes
-from them. A verdict follows from the numbers by a rule in the module of its experiment.
+from them. A verdict follows from the numbers by a rule in the module of its experiment. It is given to the
+paper's own method only: *Algorithm 1* with the printed settings (T = 150, m = 300), what the paper proves,
+or what it draws. *Field Local EGOP* is ours; its rows stand beside, with a linear fit and with the fit that
+it chooses at held-out points, and are not compared with the paper's numbers.
 """
 
 
@@ -39,6 +46,7 @@ class Chapter:
     tables: Sequence[Path]
     findings: Sequence[Finding]
     summary: Table
+    kept: str = ""
 
     @property
     def experiment(self) -> Experiment:
@@ -46,7 +54,15 @@ class Chapter:
         return load_experiment(self.run.name)
 
 
-def write_report(output: Path, docs: Path, *, size: str | None = None, seed: int = 0) -> list[Path]:
+def write_report(
+    output: Path,
+    docs: Path,
+    *,
+    size: str | None = None,
+    seed: int = 0,
+    keep: bool = False,
+    note: str = "",
+) -> list[Path]:
     """Write ``docs/paper.md``, its figures ``figures/paper_*.png`` and small ``paper_tables/*.csv``.
 
     Parameters
@@ -59,26 +75,32 @@ def write_report(output: Path, docs: Path, *, size: str | None = None, seed: int
         Of the experiments; None takes, for each, the one with most of its parts, the larger one if equal.
     seed : int
         Of the experiments.
+    keep : bool, default=False
+        Experiments of which less than a quarter is stored keep what the page says about them, below a
+        line that tells so, and what is stored of them is added.
+    note : str, default=""
+        A paragraph below the introduction, such as on which machine this was computed.
 
     Returns
     -------
     list of Path
         What was written.
     """
-    chapters = [_chapter(run, docs) for run in _runs(output, size, seed)]
+    older = _sections(docs / "paper.md") if keep else {}
+    chapters = [_chapter(run, docs, older) for run in _runs(output, size, seed)]
     if not any(chapter.stored.tables for chapter in chapters):
         raise Refused(
             f"nothing is stored in '{output}': run 'localegop paper all --quick' first, or give -o"
         )
     path = docs / "paper.md"
     make_folder(docs)
-    path.write_text(page(chapters), encoding="utf-8")
+    path.write_text(page(chapters, note), encoding="utf-8")
     return [path, *(file for chapter in chapters for file in (*chapter.figures, *chapter.tables))]
 
 
-def page(chapters: Sequence[Chapter]) -> str:
+def page(chapters: Sequence[Chapter], note: str = "") -> str:
     """Return the whole page."""
-    lines = [_INTRODUCTION, *_overview(chapters), ""]
+    lines = [_INTRODUCTION, *([note, ""] if note else []), *_overview(chapters), ""]
     for chapter in chapters:
         lines += [f"## {chapter.experiment.TITLE}", "", *_body(chapter), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -95,11 +117,32 @@ def _finished_share(run: Run) -> float:
     return len(stored_parts(run).tables) / len(load_experiment(run.name).parts(run.parameters))
 
 
-def _chapter(run: Run, docs: Path) -> Chapter:
+def _chapter(run: Run, docs: Path, older: Mapping[str, str]) -> Chapter:
     stored = stored_parts(run)
-    figures = draw(run, stored.tables, docs / "figures", "paper_")
-    tables = _write_tables(run.name, stored, docs / "paper_tables")
-    return Chapter(run, stored, figures, tables, findings(run, stored.tables), summary(run, stored.tables))
+    kept = older.get(load_experiment(run.name).TITLE, "") if _drawn_share(run, stored) < 0.25 else ""
+    figures = [] if kept else draw(run, stored.tables, docs / "figures", "paper_")
+    tables = [] if kept else _write_tables(run.name, stored, docs / "paper_tables")
+    found = findings(run, stored.tables), summary(run, stored.tables)
+    return Chapter(run, stored, figures, tables, *found, kept)
+
+
+def _drawn_share(run: Run, stored: Stored) -> float:
+    """Share of the parts that are stored, those of errors left aside, which do not make the figures."""
+    drawn = [part for part in load_experiment(run.name).parts(run.parameters) if not is_error_part(part)]
+    return sum(part in stored.tables for part in drawn) / len(drawn)
+
+
+def _sections(page: Path) -> dict[str, str]:
+    """Text below each heading of a page, without what a report before this one kept or added."""
+    if not page.exists():
+        return {}
+    parts = re.split(r"^## (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    texts = {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        title: text.removeprefix(_KEPT).split(_ADDED)[0].strip()
+        for title, text in texts.items()
+        if not text.startswith("Not run yet")
+    }
 
 
 def _write_tables(name: str, stored: Stored, folder: Path) -> list[Path]:
@@ -126,10 +169,12 @@ def _overview(chapters: Sequence[Chapter]) -> list[str]:
     rows = []
     for chapter in chapters:
         verdicts = [finding.agrees for finding in chapter.findings]
-        counts = [str(verdicts.count(verdict)) for verdict in ("yes", "in part", "no")]
+        counts = [str(verdicts.count(verdict)) for verdict in VERDICTS]
         size = chapter.run.size if chapter.stored.tables else "not run"
+        size = "kept" if chapter.kept else size
         rows.append((f"[{chapter.run.name}](#{_anchor(chapter.experiment.TITLE)})", size, *counts))
-    return markdown_table(("experiment", "size", "agrees", "in part", "does not"), rows)
+    heads = ("experiment", "size", "agrees", "in part", "does not", "not compared")
+    return markdown_table(heads, rows)
 
 
 def _anchor(title: str) -> str:
@@ -140,9 +185,11 @@ def _anchor(title: str) -> str:
 
 def _body(chapter: Chapter) -> list[str]:
     command = f"localegop paper run {chapter.run.name}{_flag(chapter.run.size)}"
+    lines = [_KEPT, "", chapter.kept, ""] if chapter.kept else []
     if not chapter.stored.tables:
-        return [f"Not run yet: `{command}`."]
-    lines = []
+        return lines or [f"Not run yet: `{command}`."]
+    if chapter.kept:
+        lines += [_ADDED, ""]
     for figure in chapter.figures:
         caption = chapter.experiment.CAPTIONS[figure.stem.removeprefix("paper_")]
         lines += [f"![{chapter.experiment.TITLE}](figures/{figure.name})", "", caption, ""]

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,7 +111,12 @@ def stored_parts(run: Run) -> Stored:
 
 
 def execute(
-    run: Run, *, jobs: int = 1, again: bool = False, say: Callable[[str], None] | None = None
+    run: Run,
+    *,
+    jobs: int = 1,
+    again: bool = False,
+    parts: str = "*",
+    say: Callable[[str], None] | None = None,
 ) -> Result:
     """Compute the parts that are not stored yet, then draw.
 
@@ -122,6 +128,8 @@ def execute(
         processors anyway, so more than one only helps where parts are many and small.
     again : bool, default=False
         Compute stored parts again.
+    parts : str, default="*"
+        Only parts whose names are like this, such as ``"*-n=500-*"``; the others keep for another time.
     say : callable or None
         Where lines for people go, by default standard error.
 
@@ -134,12 +142,18 @@ def execute(
     require_matplotlib()
     make_folder(run.folder)
     costs = load_experiment(run.name).parts(run.parameters)
+    asked = {part for part in costs if fnmatchcase(part, parts)}
+    if not asked:
+        raise Refused(
+            f"no part of {run.name} is like '{parts}'; there are {', '.join(list(costs)[:3])}, ..."
+        )
     stored = Stored({}, {}, {}) if again else stored_parts(run)
     for part, reason in stored.damaged.items():
         say_line(f"{run.name}: stored part {part} is damaged ({reason}) and is computed again")
     if stored.tables:
         say_line(f"{run.name}: {len(stored.tables)} of {len(costs)} parts are there already")
-    refused, to_do = _split_by_needs(run.name, [part for part in costs if part not in stored.tables])
+    left_to_do = [part for part in costs if part in asked and part not in stored.tables]
+    refused, to_do = _split_by_needs(run.name, left_to_do)
     skipped: list[str] = []
 
     def keep(outcome: Outcome) -> str:

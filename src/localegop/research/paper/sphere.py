@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localegop.datasets import make_noisy_sphere
+from localegop.research.paper import _side_by_side as side_by_side
 from localegop.research.paper.drawing import BLUE, GREEN, VERMILION, Array, panels, slope_fit
 from localegop.research.paper.experiment import Finding, Parameters, Table, Tables, table_of_rows
 from localegop.research.paper.tracing import trace_query
@@ -37,10 +38,12 @@ CAPTIONS = {
 }
 _BASE: dict[str, Any] = {"radius": 0.5, "n_iter": 150, "n_subsamples": 300, "covariance_cap": 0.2}
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "tiny": _BASE | {"n_samples": 400, "n_iter": 20, "n_subsamples": 50, "replicates": 1},
-    "quick": _BASE | {"n_samples": 10000, "replicates": 7},
-    "default": _BASE | {"n_samples": 20000, "replicates": 25},
-    "full": _BASE | {"n_samples": 100000, "replicates": 50},
+    "tiny": _BASE
+    | {"n_samples": 400, "n_iter": 20, "n_subsamples": 50, "replicates": 1}
+    | {"errors": {"n_train": 80, "n_test": 4}},
+    "quick": _BASE | {"n_samples": 10000, "replicates": 7, "errors": {"n_train": 1000, "n_test": 100}},
+    "default": _BASE | {"n_samples": 20000, "replicates": 25, "errors": {"n_train": 2000, "n_test": 300}},
+    "full": _BASE | {"n_samples": 100000, "replicates": 50, "errors": {"n_train": 10000, "n_test": 500}},
 }
 NAMES = ("gradient", "second tangent", "normal")
 DIRECTIONS = ("gradient", "tangent", "normal")
@@ -52,14 +55,21 @@ _HALF = 0.5  # covariance of the profile exp(-u) per inverse metric
 
 
 def parts(parameters: Parameters) -> dict[str, float]:
-    """Return the data sets, and the recursion without samples."""
+    """Return the data sets, the recursion without samples, and errors."""
     cost = parameters["n_samples"] * parameters["n_iter"] * parameters["n_subsamples"] / 3e8
     samples = {f"{kind}_rep={rep}": cost for kind in KINDS for rep in range(parameters["replicates"])}
-    return samples | {"exact": 2.0}
+    return samples | {"exact": 2.0} | side_by_side.error_parts(parameters)
 
 
 def compute(part: str, parameters: Parameters, seed: int, threads: int) -> Table:
     """Variances of the localization by step, along known directions and as eigenvalues, smallest first."""
+    if side_by_side.is_error_part(part):
+        X, y = make_noisy_sphere(
+            side_by_side.n_rows(parameters), 3, radius=parameters["radius"], random_state=seed
+        )
+        return side_by_side.measure(
+            part, side_by_side.split_off_queries(X, y, y, parameters), seed, threads
+        )
     schedule, problem = PowerLaw(), problems.sphere()
     if part == "exact":
         trace = problem.run(
@@ -192,6 +202,11 @@ def late_slopes(table: Table, columns: Sequence[str] = DIRECTIONS) -> Array:
     return np.array([slope_fit(h[late], values[late, k])[0] for k in range(values.shape[1])])
 
 
+def summary(tables: Tables, parameters: Parameters) -> Table:
+    """Errors of Algorithm 1 and of field Local EGOP on these data."""
+    return side_by_side.error_summary(tables)
+
+
 def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
     """Compare slopes with those that the paper expects."""
     lines = []
@@ -210,7 +225,7 @@ def findings(tables: Tables, parameters: Parameters) -> list[Finding]:
                 "yes" if exact[2] > 0.3 else "no",
             )
         )
-    return lines
+    return [*lines, *side_by_side.error_findings(tables)]
 
 
 def _direction_finding(samples: Sequence[Table], name: str) -> Finding:

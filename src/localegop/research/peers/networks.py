@@ -1,5 +1,7 @@
 """The paper's two-layer networks: tuned small ones, an overparameterized one and a multi-index one.
 
+Each comes with both starts of the output layer: variance 1/sqrt(m), as the paper prints, and 1/m.
+
 Networks of one width that differ in learning rate and weight decay only are trained as one stack, which
 takes little more time than one network alone. Needs torch (the extra ``paper``), imported when used.
 """
@@ -18,11 +20,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from localegop._arguments import check_choice
 from localegop.research.peers.kernel_methods import query_rows, training_rows
 from localegop.research.peers.optional import torch_threads
 
 Array = NDArray[np.float64]
 _VALIDATION_SHARE = 0.2
+_OUTPUT_POWERS = {"1/sqrt(m)": -0.25, "1/m": -0.5}  # of m, for the standard deviation
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Adam's defaults
 
 
@@ -41,6 +45,9 @@ class Family:
         Epochs without progress on the validation rows after which training ends.
     rank : int or None
         A linear map to this many dimensions comes first; None is no such map.
+    output_variance : {"1/sqrt(m)", "1/m"}
+        Of the first parameters of the output layer, for m units. The paper prints the former; with it the
+        outputs of a wide network start far from zero.
     """
 
     label: str
@@ -51,6 +58,10 @@ class Family:
     batch_sizes: tuple[int, ...] = (16, 32, 64)
     patience: int = 200
     rank: int | None = None
+    output_variance: str = "1/sqrt(m)"
+
+    def __post_init__(self) -> None:
+        check_choice("output_variance", self.output_variance, _OUTPUT_POWERS)
 
     @property
     def n_members(self) -> int:
@@ -68,12 +79,18 @@ class Family:
 
 _WIDTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
 
-# With the grids of the paper, which gives none for the multi-index network: that of the small ones.
-FAMILIES = {
+# With the grids of the paper, which gives none for the multi-index network: that of the small ones. Each
+# family also with the other start of the output layer, which is the usual one.
+_PRINTED = {
     "relu": Family("small tuned ReLU", "relu", _WIDTHS),
     "gelu": Family("small tuned GELU", "gelu", _WIDTHS),
     "wide": Family("overparameterized ReLU", "relu", (100_000,), (3e-3,), (1e-4,), (64,), patience=300),
     "multi_index": Family("multi-index, rank 3", "gelu", (256,), rank=3),
+}
+SMALL_START = "_small_start"
+FAMILIES = _PRINTED | {
+    f"{name}{SMALL_START}": replace(family, label=f"{family.label}, output 1/m", output_variance="1/m")
+    for name, family in _PRINTED.items()
 }
 
 
@@ -88,6 +105,8 @@ class Member:
         Smallest mean squared error at the validation rows, as a fraction of the label variance.
     epochs : int
         After which it was reached.
+    patience_acted : bool
+        Whether training ended for want of progress, and not at the largest number of epochs.
     """
 
     width: int
@@ -96,6 +115,7 @@ class Member:
     weight_decay: float
     validation_error: float
     epochs: int
+    patience_acted: bool
 
 
 class TunedNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -158,8 +178,8 @@ class TunedNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 course = _train(torch, stack, data, batch_size, pairs, self)
                 self._stacks.append(stack)
                 self.members_ += [
-                    Member(width, batch_size, *pair, error, epochs)
-                    for pair, error, epochs in zip(pairs, *course, strict=True)
+                    Member(width, batch_size, *pair, error, epochs, acted)
+                    for pair, error, epochs, acted in zip(pairs, *course, strict=True)
                 ]
         self.best_ = int(np.argmin([member.validation_error for member in self.members_]))
         return self
@@ -207,11 +227,10 @@ class _Stack:
         K, m, D, rank = self.size, self.width, self.n_features, self.family.rank
         inner = D if rank is None else rank
         blocks = [
-            # Kaiming for the first layer. The last one has standard deviation 1 / sqrt(m): the paper says
-            # variance, but networks that start with that one end with ten times the error.
+            # Kaiming for the first layer.
             torch.randn(1, inner, m, generator=generator) * (2.0 / inner) ** 0.5,
             (2.0 * torch.rand(1, 1, m, generator=generator) - 1.0) / inner**0.5,
-            torch.randn(1, m, 1, generator=generator) * m**-0.5,
+            torch.randn(1, m, 1, generator=generator) * m ** _OUTPUT_POWERS[self.family.output_variance],
             torch.zeros(1, 1, 1),
         ]
         if rank is not None:
@@ -240,8 +259,11 @@ def _train(
     batch_size: int,
     pairs: list[tuple[float, float]],
     by: TunedNetwork,
-) -> tuple[list[float], list[int]]:
-    """Train a stack until all its networks stop, each at its best epoch; return their errors and epochs."""
+) -> tuple[list[float], list[int], list[bool]]:
+    """Train a stack until all its networks stop, each at its best epoch.
+
+    Return their errors, these epochs, and whether patience ended the training of each.
+    """
     rates, decays = (torch.tensor(column)[:, None] for column in zip(*pairs, strict=True))
     adam = _adam(torch, stack.parameters, rates, decays)
     shuffle = torch.Generator().manual_seed(by.random_state + 1)
@@ -267,7 +289,8 @@ def _train(
         if not (epoch + 1 - marked <= stack.family.patience).any():
             break
     stack.parameters = kept
-    return best.tolist(), reached.tolist()
+    acted = epoch + 1 - marked > stack.family.patience
+    return best.tolist(), reached.tolist(), acted.tolist()
 
 
 def _values(stack: _Stack, X: Any) -> Any:

@@ -68,7 +68,7 @@ def _make_tuned(kind: Callable[..., Any], *arguments: Any) -> Callable[[int, int
 
 
 _NETWORK = FAMILIES["relu"].restrict(
-    widths=(512,), weight_decays=(0.0, 1e-4), batch_sizes=(64,), patience=50
+    widths=(512,), weight_decays=(0.0, 1e-4), batch_sizes=(64,), patience=50, output_variance="1/m"
 )
 
 OURS = {
