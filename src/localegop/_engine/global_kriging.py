@@ -115,11 +115,13 @@ class SolvedProcess:
     def inverse(self) -> Array:
         """Inverse (n, n) of the covariance of the labels."""
         with limited_blas(1, 1):
-            whole = self._factor
-            if whole is None:
+            factor = self._factor
+            if factor is None:
                 whole, _ = _factorize(self.process, self.rows, self.sample_weight)
-            self._factor = None  # it becomes the inverse
+            else:
+                whole = factor.copy()  # another thread may be inverting it, too
             invert(whole)
+        self._factor = None
         for first in range(0, len(whole), STRIP):  # what is below the diagonal counts
             last = min(first + STRIP, len(whole))
             whole[:first, first:last] = whole[first:last, :first].T

@@ -237,7 +237,7 @@ class LocalData:
 
     def keep_neighbor_lists(self, rows: Array) -> KeptLists | None:
         """Do the same for rows that are looked at some at a time."""
-        if self.limit is None and self.radius is None:
+        if self._search.shows_all:
             return None
         return KeptLists(lambda some: self._search.some_lists(some, self.threads), rows)
 

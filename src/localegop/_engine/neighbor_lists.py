@@ -95,13 +95,18 @@ class NeighborSearch:
         self._points = points
 
     @property
+    def shows_all(self) -> bool:
+        """Whether a center may look at all points."""
+        return self.limit is None and self.radius is None
+
+    @property
     def fewest(self) -> int:
         """Number of points that a center gets where nobody is within the radius."""
         return min(int(self.n), int(self.dimension) + 2)
 
     def lists(self, centers: Array, threads: int) -> NeighborLists | None:
         """Points that each center may look at; None if all."""
-        return None if self.limit is None and self.radius is None else self.some_lists(centers, threads)
+        return None if self.shows_all else self.some_lists(centers, threads)
 
     def some_lists(self, centers: Array, threads: int) -> NeighborLists:
         """Points that each center may look at, which are not all."""

@@ -57,7 +57,7 @@ Array = NDArray[np.float64]
 MANY_EARLY = 2.0  # standard errors that a trial may be behind after the first look, with many rows
 MOST_REFINED, PAYS = 3, 0.8  # trials in refined axes, and the share of the error that is worth one more
 MANY_ROWS = 20_000  # from which on both trials that are left try wide neighborhoods
-FEW_PER_FEATURE = 4  # rows, from which slopes tell more of the noise than of f
+FEW_PER_FEATURE = 4  # rows, up to which slopes tell more of the noise than of f
 FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
 
 

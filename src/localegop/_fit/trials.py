@@ -37,9 +37,7 @@ WIDEST = 16_384.0  # effective size
 MOST_COMPARED = 12  # choices of a trial that lie around its best
 FINISHERS = 6  # of these, that may reach the final
 OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
-FEW_KRIGING_POINTS = (
-    100  # neighbors with which kinds of kriging are compared first, at a quarter of the cost
-)
+FEW_KRIGING_POINTS = 100  # neighbors with which kinds of kriging meet first, at a quarter of the cost
 PROCESSES = 8  # kinds of kriging that go on
 MOST_STEPS = 2  # after which kriging is tried again
 KINDS = (Polynomial, Kriging, GlobalKriging)
@@ -143,10 +141,8 @@ class Trial(Generic[D, M_co]):
         """Find the choices of a kind that come through a first look; none if there may be none."""
         settings = self.search.settings
         if kind is Polynomial and settings.may_fit_polynomials:
-            race = Race(self.holdout, self._choices(self.grid.coarse()))
-            race.run_to(self.looks.first)
-            race.keep(max(len(race.choices) // 3, 1))
-            return race.choices
+            coarse = self._choices(self.grid.coarse())
+            return self._best_of(coarse, max(len(coarse) // 3, 1))
         if kind is Kriging and settings.may_krige:
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
@@ -168,7 +164,7 @@ class Trial(Generic[D, M_co]):
         best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
         if best[Polynomial]:
             race.keep(MOST_COMPARED, OF_EACH_KIND)
-            race.join(self._best_of_grid(self.grid.around(best[Polynomial][0])))
+            race.join(self._best_of(self._choices(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
         if best[Kriging] and self.grid.steps[-1] > 0:
             race.join(self._race_later(best[Kriging], race))
         race.keep(MOST_COMPARED, OF_EACH_KIND)
@@ -194,10 +190,7 @@ class Trial(Generic[D, M_co]):
     def _race_later(self, found: list[Choice], race: Race) -> list[Choice]:
         """Race the kinds of kriging that did best before any step after some, where fields help."""
         steps = {one.step for one in race.ranked if isinstance(one.final, Polynomial)} - {0}
-        later = Race(self.holdout, later_processes(found, sorted(steps)[-MOST_STEPS:]))
-        later.run_to(self.looks.first)
-        later.keep(PROCESSES // 2)
-        return later.choices
+        return self._best_of(later_processes(found, sorted(steps)[-MOST_STEPS:]), PROCESSES // 2)
 
     def _find_global(self) -> GlobalKriging:
         """Find a global process by its errors at the anchors of the first fold."""
@@ -221,7 +214,7 @@ class Trial(Generic[D, M_co]):
             if widen:
                 best = self._widen(best)
             finer = self.grid.finer(best, self.widest if widen else self.largest_size)
-            race.join(self._best_of_grid(finer))
+            race.join(self._best_of(self._choices(finer), MOST_COMPARED))
         race.keep(FINISHERS, OF_EACH_KIND)
         race.look_closer()
 
@@ -262,11 +255,11 @@ class Trial(Generic[D, M_co]):
         """Axes (D, r) of a fold, relative to the initial ones."""
         return self.start.axes if self._fold_axes is None else self._fold_axes(k)
 
-    def _best_of_grid(self, grid: SearchGrid) -> list[Choice]:
-        """Race the polynomials of a grid through a first look."""
-        race = Race(self.holdout, self._choices(grid))
+    def _best_of(self, choices: list[Choice], count: int) -> list[Choice]:
+        """Race some choices through a first look, and return the best of them."""
+        race = Race(self.holdout, choices)
         race.run_to(self.looks.first)
-        race.keep(MOST_COMPARED)
+        race.keep(count)
         return race.choices
 
     def _choices(self, grid: SearchGrid) -> list[Choice]:
