@@ -34,26 +34,9 @@ class Kriging {
     // Take the heaviest points of a neighborhood, in the order of their indices, around a center.
     void gather(const double* center, const Neighborhood& hood, double scale) {
         choose(hood);
-        const std::size_t dim = points_.dim;
-        rank_ = hood.rank();
-        stride_ = padded(rank_);
-        places_.assign(count_ * stride_, 0.0);
-        factor_.resize(dim * rank_);  // transposed, with features in their own order again
-        for (std::size_t a = 0; a < dim; ++a)
-            for (std::size_t r = 0; r < rank_; ++r)
-                factor_[hood.order()[a] * rank_ + r] = std::sqrt(scale) * hood.factor()[r * dim + a];
-        norms_.assign(count_, 0.0);
-        for (std::size_t k = 0; k < count_; ++k) {
-            const double* row = points_.row(hood.indices()[chosen_[k]]);
-            double* place = places_.data() + k * stride_;
-            for (std::size_t a = 0; a < dim; ++a) {
-                const double difference = row[a] - center[a];
-                for (std::size_t r = 0; r < rank_; ++r) place[r] += factor_[a * rank_ + r] * difference;
-            }
-            for (std::size_t r = 0; r < rank_; ++r) norms_[k] += place[r] * place[r];
-        }
-        products_.assign(count_ * count_, 0.0);
-        hot_.gram(places_.data(), stride_, rank_, count_, products_.data());
+        full_ = padded(count_);
+        place(center, hood, std::sqrt(scale));
+        measure();
         center_labels(hood);
     }
 
@@ -63,21 +46,17 @@ class Kriging {
         const KernelId kernel = Kriging::kernel(rough);
         const double scale = Kriging::scale(length, rough);
         slope_ = slope * kTrend;
-        const std::size_t full = padded(count_);
-        squared_.assign(full, 0.0);
-        row_.resize(full);
-        covariance_.resize(count_ * full);  // the upper triangle
+        covariance_.resize(count_ * full_);  // the upper triangle
         for (std::size_t i = 0; i < count_; ++i) {
-            const double* products = products_.data() + i * count_;
-            for (std::size_t j = 0; j <= i; ++j)
-                squared_[j] = std::max(norms_[i] + norms_[j] - 2.0 * products[j], 0.0);
-            hot_.weights(kernel, squared_.data(), nullptr, i + 1, scale, 0.0, row_.data());
-            for (std::size_t j = 0; j <= i; ++j)
-                covariance_[j * full + i] = row_[j] + kTrend * (1.0 + slope * products[j]);
+            const std::size_t first = i / kLane * kLane;
+            const double* squared = squared_.data() + i * full_;
+            double* row = covariance_.data() + i * full_;
+            hot_.weights(kernel, squared + first, nullptr, count_ - first, scale, 0.0, row + first);
+            for (std::size_t j = first; j < full_; ++j)  // the product of two places is half the last bracket
+                row[j] += kTrend + 0.5 * slope_ * (norms_[i] + norms_[j] - squared[j]);
         }
-        std::copy(norms_.begin(), norms_.end(), squared_.begin());
-        to_center_.resize(full);
-        hot_.weights(kernel, squared_.data(), nullptr, count_, scale, 0.0, to_center_.data());
+        to_center_.resize(full_);
+        hot_.weights(kernel, norms_.data(), nullptr, count_, scale, 0.0, to_center_.data());
         pull_.resize(count_);
         for (std::size_t k = 0; k < count_; ++k) {
             const double distance = std::sqrt(norms_[k]);
@@ -104,7 +83,7 @@ class Kriging {
     // Coordinates z of the points as columns (dim x stride), zero beyond the rank.
     void write_places(double* columns, std::size_t stride) const {
         for (std::size_t r = 0; r < rank_; ++r)
-            for (std::size_t k = 0; k < count_; ++k) columns[r * stride + k] = places_[k * stride_ + r];
+            std::copy_n(places_.data() + r * full_, count_, columns + r * stride);
     }
 
     // The fit as a function of the offset d from the center: constant (outputs), slopes (outputs x dim) of the
@@ -136,6 +115,45 @@ class Kriging {
         std::sort(chosen_.begin(), chosen_.begin() + count_);
     }
 
+    // Places z as columns (rank x full), and their squared norms.
+    void place(const double* center, const Neighborhood& hood, double root) {
+        const std::size_t dim = points_.dim;
+        rank_ = hood.rank();
+        order_.assign(hood.order(), hood.order() + dim);
+        factor_.resize(rank_ * dim);
+        for (std::size_t k = 0; k < factor_.size(); ++k) factor_[k] = root * hood.factor()[k];
+        picked_.resize(count_);
+        for (std::size_t k = 0; k < count_; ++k) picked_[k] = hood.indices()[chosen_[k]];
+        offsets_.resize(dim * full_);
+        gather_columns(points_, picked_.data(), count_, center, order_.data(), offsets_.data(), full_);
+        places_.assign(rank_ * full_, 0.0);
+        norms_.assign(full_, 0.0);
+        for (std::size_t r = 0; r < rank_; ++r) {
+            double* column = places_.data() + r * full_;
+            for (std::size_t a = r; a < dim; ++a) {  // the factor is upper triangular
+                const double weight = factor_[r * dim + a];
+                const double* offset = offsets_.data() + a * full_;
+                if (weight == 0.0) continue;
+                for (std::size_t k = 0; k < full_; ++k) column[k] += weight * offset[k];
+            }
+            for (std::size_t k = 0; k < full_; ++k) norms_[k] += column[k] * column[k];
+        }
+    }
+
+    // Squared distances (count x full) between the places: the upper triangle.
+    void measure() {
+        centers_.resize(rank_ * kCenters);
+        squared_.resize((count_ + kCenters) * full_);
+        for (std::size_t i = 0; i < count_; i += kCenters) {
+            const std::size_t first = i / kLane * kLane;
+            for (std::size_t r = 0; r < rank_; ++r)
+                for (std::size_t c = 0; c < kCenters; ++c)  // within the padding, since kLane is a multiple
+                    centers_[r * kCenters + c] = places_[r * full_ + i + c];
+            hot_.squared_distances(places_.data() + first, full_, count_ - first, centers_.data(), rank_,
+                                   squared_.data() + i * full_ + first);
+        }
+    }
+
     void center_labels(const Neighborhood& hood) {
         const std::size_t outputs = points_.outputs;
         sample_weights_.resize(count_);
@@ -160,13 +178,16 @@ class Kriging {
     // Raises the ridge until the matrix is positive definite: far from the data the trend outweighs all else,
     // and rounding in it the ridge.
     void factorize(double ridge) {
-        const std::size_t stride = padded(count_);
         double largest = 1.0;
-        for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, covariance_[k * stride + k]);
-        system_.resize(count_ * stride);
+        for (std::size_t k = 0; k < count_; ++k) largest = std::max(largest, covariance_[k * full_ + k]);
+        system_.resize(count_ * full_);
         for (double added = ridge;; added = std::max(added * 100.0, 1e-12 * largest)) {
-            std::copy(covariance_.begin(), covariance_.end(), system_.begin());
-            for (std::size_t k = 0; k < count_; ++k) system_[k * stride + k] += added / sample_weights_[k];
+            for (std::size_t k = 0; k < count_; ++k) {
+                const std::size_t first = k * full_ + k / kLane * kLane;
+                std::copy(covariance_.begin() + first, covariance_.begin() + (k + 1) * full_,
+                          system_.begin() + first);
+                system_[k * full_ + k] += added / sample_weights_[k];
+            }
             if (hot_.cholesky(system_.data(), count_) || added > 1e3 * largest) return;
         }
     }
@@ -200,19 +221,19 @@ class Kriging {
         std::fill(gradient, gradient + dim, 0.0);
         for (std::size_t r = 0; r < rank_; ++r) {
             double slope = 0.0;
-            for (std::size_t k = 0; k < count_; ++k)
-                slope += dual_[k] * pull_[k] * places_[k * stride_ + r];
-            for (std::size_t a = 0; a < dim; ++a) gradient[a] += slope * factor_[a * rank_ + r];
+            for (std::size_t k = 0; k < count_; ++k) slope += dual_[k] * pull_[k] * places_[r * full_ + k];
+            for (std::size_t a = r; a < dim; ++a) gradient[order_[a]] += slope * factor_[r * dim + a];
         }
     }
 
     const Points& points_;
     const HotLoops& hot_;
-    std::size_t most_, count_ = 0, rank_ = 0, stride_ = 0;
-    double slope_ = 0.0;  // of the trend
-    std::vector<std::size_t> chosen_;
-    std::vector<double> factor_, places_, norms_, products_, sample_weights_, part_, means_, labels_, squared_,
-        row_, covariance_, to_center_, pull_, system_, smoother_, dual_;
+    std::size_t most_, count_ = 0, full_ = 0, rank_ = 0;  // full: the padded count
+    double slope_ = 0.0;                                  // of the trend
+    std::vector<std::size_t> chosen_, order_;             // order: of the features, as the factor has them
+    std::vector<std::int32_t> picked_;
+    std::vector<double> factor_, offsets_, places_, norms_, centers_, squared_, sample_weights_, part_, means_,
+        labels_, covariance_, to_center_, pull_, system_, smoother_, dual_;
 };
 
 // What to krige: one neighborhood a center, in it several fits, each with a length, a ridge and more.

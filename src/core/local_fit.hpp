@@ -108,21 +108,23 @@ class LocalFit {
         }
     }
 
-    // Sum of squared smoother coefficients, value = sum_k l_k y_k, of the fit solved last.
-    double variance_factor(const double* center, const std::int32_t* indices, const double* weights,
-                           const double* sample_weights, std::size_t count) {
+    // Sum of squared smoother coefficients, value = sum_k l_k y_k, of the fit solved last, by the columns
+    // that `accumulate` left: terms less their means, times roots of the weights.
+    double variance_factor(const double* sample_weights, std::size_t count) {
         coefficients_.assign(used_, 0.0);
         if (factorized_) {
             std::copy_n(mean_.begin(), used_, coefficients_.begin());
             hot_.solve(system_.data(), used_, coefficients_.data());
         }
-        terms_.resize(basis_);
+        const std::size_t full = padded(count), stride = full + kLane;
+        along_.assign(roots_.begin(), roots_.begin() + full);
+        for (std::size_t a = 0; a < used_; ++a) {
+            const double* column = columns_.data() + a * stride;
+            for (std::size_t k = 0; k < full; ++k) along_[k] -= coefficients_[a] * column[k];
+        }
         double sum = 0.0;
         for (std::size_t k = 0; k < count; ++k) {
-            expand(center, indices[k]);
-            double tilt = 1.0;
-            for (std::size_t a = 0; a < used_; ++a) tilt -= (terms_[a] - mean_[a]) * coefficients_[a];
-            const double l = weights[k] * tilt;
+            const double l = roots_[k] * along_[k];
             sum += l * (l / sample_weights[k]);
         }
         return sum;
@@ -152,19 +154,6 @@ class LocalFit {
             for (std::size_t a = 0; a < dim; ++a)
                 for (std::size_t k = 0; k < full; ++k)
                     columns_[((1 + j) * dim + a) * stride + k] = along_[k] * columns_[a * stride + k];
-        }
-    }
-
-    // Basis terms of x - center.
-    void expand(const double* center, std::size_t i) {
-        const std::size_t dim = points_.dim;
-        const double* row = points_.row(i);
-        if (basis_ > 0)
-            for (std::size_t a = 0; a < dim; ++a) terms_[a] = row[a] - center[a];
-        for (std::size_t j = 0; j < n_quadratic_directions_; ++j) {
-            double along = 0.0;
-            for (std::size_t a = 0; a < dim; ++a) along += directions_[j * dim + a] * terms_[a];
-            for (std::size_t a = 0; a < dim; ++a) terms_[(1 + j) * dim + a] = along * terms_[a];
         }
     }
 
@@ -200,7 +189,7 @@ class LocalFit {
     std::size_t basis_, n_quadratic_directions_, rows_, used_ = 0;
     bool factorized_ = false;
     double floor_ = 0.0;
-    std::vector<double> mean_, shift_, terms_, gram_, columns_, roots_, along_, system_, coefficients_,
+    std::vector<double> mean_, shift_, gram_, columns_, roots_, along_, system_, coefficients_,
         directions_;
 };
 

@@ -106,8 +106,8 @@ class BatchWorker {
                 fit_.solve(n_quadratic_directions, ridge, out_.values + k * outputs,
                            out_.gradients ? out_.gradients + k * outputs * dim : nullptr);
                 if (out_.variance_factors)
-                    out_.variance_factors[k] = fit_.variance_factor(
-                        center, hood_.indices(), hood_.weights(), hood_.sample_weights(), hood_.count());
+                    out_.variance_factors[k] =
+                        fit_.variance_factor(hood_.sample_weights(), hood_.count());
                 ++k;
             }
     }
