@@ -16,10 +16,11 @@ from localegop._selection.folds import draw_folds
 from localegop.datasets import make_helix
 
 X, Y = make_helix(240, 3, noise=0.1, random_state=0)
+_, CLEAN = make_helix(240, 3, random_state=0)
 
 
-def search(n=240, **parameters):
-    backend = ProcessBackend(merge_rows(X[:n], Y[:n, None], np.ones(n)))
+def search(n=240, labels=Y, **parameters):
+    backend = ProcessBackend(merge_rows(X[:n], labels[:n, None], np.ones(n)))
     settings = LocalEGOPRegressor(n_jobs=1, **parameters)._settings()
     return Search(backend, _start(backend, settings), draw_folds(n, 0))
 
@@ -68,10 +69,10 @@ def test_folds_are_learned_without_their_points_at_some_anchors(monkeypatch):
     assert one.largest_size == 96.0 and one.widest == 96.0
 
 
-def test_every_kind_has_a_first_look_and_the_best_go_on():
+def test_polynomials_and_global_processes_have_a_first_look_and_the_best_go_on():
     one = trial(n_iter=2)
     opening = list(one.opening.choices)
-    assert {type(each.final) for each in opening} == {Polynomial, Kriging, GlobalKriging}
+    assert {type(each.final) for each in opening} == {Polynomial, GlobalKriging}
     assert all(each.step == 0 for each in opening if isinstance(each.final, GlobalKriging))
     race = one.race
     assert race.points == 240 and 0 < len(race.choices) <= trials.MOST_COMPARED
@@ -95,15 +96,27 @@ def test_only_what_may_be_taken_has_a_first_look(parameters, kinds):
 
 
 @pytest.mark.parametrize("kind", [Polynomial, Kriging, GlobalKriging])
-def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, kind):
-    found, looked = search(n_iter=1), []
+@pytest.mark.parametrize("labels", [Y, CLEAN], ids=["noise", "no noise"])
+def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, kind, labels):
+    found, looked = search(n_iter=1, labels=labels), []
     one = Trial(found, found.start, origin="gentle", first_kinds=(kind,))
     find = one._find_first
     monkeypatch.setattr(one, "_find_first", lambda each: looked.append(each) or find(each))
     assert {type(each.final) for each in one.opening.choices} == {kind}
     assert one.opening.points == one.looks.first and looked == [kind]
     assert one.race.choices and one.race.points == 240
-    assert sorted(each.__name__ for each in looked) == ["GlobalKriging", "Kriging", "Polynomial"]
+    precise = one.opening.means.min() < 1e-3
+    assert precise == (labels is CLEAN)
+    expected = {Polynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
+    assert len(looked) == len(expected) and set(looked) == expected
+
+
+def test_a_smooth_and_a_rough_global_process_compete_unless_one_is_clearly_worse(monkeypatch):
+    monkeypatch.setattr(trials, "NOT_CLEARLY_WORSE", np.inf)
+    both = trial(n_iter=1)._find_global()
+    assert sorted(each.rough for each in both) == [False, True]
+    monkeypatch.setattr(trials, "NOT_CLEARLY_WORSE", 1.0)
+    assert trial(n_iter=1)._find_global() == both[:1]
 
 
 @pytest.mark.parametrize(("n", "competes"), [(MOST_ROWS, True), (MOST_ROWS + 1, False)])

@@ -34,7 +34,7 @@ from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
-from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points
+from localegop._fit.trials import Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.later import Later
 from localegop._predict.model import Model
@@ -192,7 +192,7 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
             return axes_from(sample.extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
-        kinds = KINDS if origin == "slopes" else (GlobalKriging,)
+        kinds = None if origin == "slopes" else (GlobalKriging,)
         return Trial(search, start, axes if search.few_rows else None, origin=origin, first_kinds=kinds)
 
     return [trial(origin) for origin in origins]
@@ -228,7 +228,7 @@ def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
         return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    kinds = KINDS if start.data.n > MOST_ROWS else (type(choice.final),)
+    kinds = None if start.data.n > MOST_ROWS else (type(choice.final),)
     return Trial(search, start, axes if search.few_rows else None, origin="refined", first_kinds=kinds)
 
 

@@ -40,7 +40,8 @@ OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
 FEW_KRIGING_POINTS = 100  # neighbors with which kinds of kriging meet first, at a quarter of the cost
 PROCESSES = 8  # kinds of kriging that go on
 MOST_STEPS = 2  # after which kriging is tried again
-KINDS = (Polynomial, Kriging, GlobalKriging)
+NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
+KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._may_join`
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,11 @@ class Search(Generic[D, M_co]):
         return data.n < ROWS_PER_FEATURE * data.dimension
 
     @property
+    def first_kinds(self) -> tuple[type, ...]:
+        """Kinds of final fits that trials begin with: local kriging only where no global one competes."""
+        return (Polynomial, GlobalKriging) if self.may_use_all_rows else KINDS
+
+    @property
     def may_use_all_rows(self) -> bool:
         """Whether processes of all rows compete: where these are few, and no parameter forbids it."""
         return self.settings.may_use_all(self.start.data.n)
@@ -101,8 +107,9 @@ class Trial(Generic[D, M_co]):
         trial serve all folds.
     origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
         Where the axes came from.
-    first_kinds : tuple of type
-        Kinds of final fits that have a first look; the others come to the second.
+    first_kinds : tuple of type or None
+        Kinds of final fits that have a first look, if others than those of the search; the others come to
+        the second, local kriging only where fits are precise.
     """
 
     def __init__(
@@ -112,9 +119,10 @@ class Trial(Generic[D, M_co]):
         fold_axes: Callable[[int], Array] | None = None,
         *,
         origin: Origin = "initial",
-        first_kinds: tuple[type, ...] = KINDS,
+        first_kinds: tuple[type, ...] | None = None,
     ) -> None:
-        self.search, self.start, self.origin, self.first_kinds = search, start, origin, first_kinds
+        self.search, self.start, self.origin = search, start, origin
+        self.first_kinds = search.first_kinds if first_kinds is None else first_kinds
         self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
@@ -147,14 +155,14 @@ class Trial(Generic[D, M_co]):
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
-            return [as_choice(self._find_global())]
+            return [as_choice(process) for process in self._find_global()]
         return []
 
     @cached_property
     def race(self) -> Race:
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
-        for kind in (kind for kind in KINDS if kind not in self.first_kinds):
+        for kind in (kind for kind in KINDS if kind not in self.first_kinds and self._may_join(kind)):
             race.join(self._find_first(kind))
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
@@ -169,6 +177,13 @@ class Trial(Generic[D, M_co]):
             race.join(self._race_later(best[Kriging], race))
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return race
+
+    def _may_join(self, kind: type) -> bool:
+        """Whether a kind that was not there from the start may be better than those that were.
+
+        Local kriging is hardly better than processes of all rows where these are not precise, and slow.
+        """
+        return kind is not Kriging or float(self.opening.means.min()) < PRECISE
 
     def knows_labels(self, choice: Choice) -> bool:
         """Whether axes or metrics of a choice are found from the labels."""
@@ -192,12 +207,17 @@ class Trial(Generic[D, M_co]):
         steps = {one.step for one in race.ranked if isinstance(one.final, Polynomial)} - {0}
         return self._best_of(later_processes(found, sorted(steps)[-MOST_STEPS:]), PROCESSES // 2)
 
-    def _find_global(self) -> GlobalKriging:
-        """Find a global process by its errors at the anchors of the first fold."""
+    def _find_global(self) -> list[GlobalKriging]:
+        """Find a smooth and a rough global process by their errors at the anchors of the first fold.
+
+        If one is clearly worse it is left out.
+        """
         anchors = self.holdout.fold(0).anchors
         given = anchors.rows, anchors.labels, anchors.sample_weight
         search = GlobalSearch(*given, self.search.settings.threads)
-        return search.best(search.first_guesses())[0]
+        best, *others = search.best(search.first_guesses())
+        limit = NOT_CLEARLY_WORSE * search.error(best)
+        return [best, *(one for one in others if search.error(one) < limit)]
 
     @property
     def _anchors_are_all(self) -> bool:
