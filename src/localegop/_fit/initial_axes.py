@@ -72,7 +72,7 @@ class Sample:
         """Average outer product (D, D) of the gradients of a process in some axes."""
         rows, weight = rotate(self.rows.rows, axes), self.rows.sample_weight
         solved = SolvedProcess(process, rows, self.rows.labels, weight)
-        return global_agop(axes, solved.without_own(np.arange(len(rows))).gradient, weight)
+        return global_agop(axes, solved.gradients_without_own(), weight)
 
 
 @dataclass(frozen=True)
