@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := CMakeLists.txt $(wildcard src/core/*)
 
-.PHONY: help demo test test-all test-extras numerics lint types unit unit-all networks bench bench-full
+.PHONY: help demo test test-rest test-all test-extras numerics lint types unit unit-rest unit-all networks bench bench-full
 .PHONY: browser package compilers sanitize test-oldest docs docs-quick clean mutants some-mutants
 
 help:
@@ -50,6 +50,9 @@ timed = @begin=$$(date +%s); $(2); code=$$?; \
 test: $(STAMP)
 	$(call timed,make test,$(MAKE) --no-print-directory lint types unit)
 
+test-rest: $(STAMP)
+	$(call timed,make test-rest,$(MAKE) --no-print-directory unit-rest some-mutants)
+
 test-all: $(STAMP)
 	$(call timed,make test-all,$(MAKE) --no-print-directory lint types unit-all some-mutants)
 
@@ -66,6 +69,11 @@ WORKERS := -n 2 --dist worksteal
 
 unit: $(STAMP)
 	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) -m "not slow" tests src/localegop)
+
+# What `unit` leaves out or does less of, so that `make test` and `make test-rest` make up `make test-all`:
+# slow tests, those of data in LOCALEGOP_DATA, and those with generated examples, of which there are more here.
+unit-rest: $(STAMP)
+	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --hypothesis-profile=thorough -m "slow or data or hypothesis" tests src/localegop)
 
 unit-all: $(STAMP)
 	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --hypothesis-profile=thorough tests src/localegop)

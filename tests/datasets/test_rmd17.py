@@ -125,6 +125,7 @@ def test_fetch_refuses_a_damaged_archive(tmp_path: Path) -> None:
         fetch_rmd17("ethanol", tmp_path)
 
 
+@pytest.mark.data
 def test_real_frames_are_as_the_paper_prepares_them() -> None:
     if not os.environ.get("LOCALEGOP_DATA"):
         pytest.skip("LOCALEGOP_DATA is not set: the revised MD17 malonaldehyde frames are not read")

@@ -59,9 +59,12 @@ def test_it_ends_with_the_last_point():
 
 
 @pytest.mark.parametrize(("first_fold", "points"), [(50, 200), (250, 400)])
-def test_it_ends_after_some_thousand_points_or_the_first_fold(monkeypatch, first_fold, points):
-    monkeypatch.setattr(final, "MOST_POINTS", 150)
-    race = race_of(swinging(0.0, 1.0, n=600), [0.1, 0.1])
+@pytest.mark.parametrize(("scale", "limit"), [(1.0, "MOST_NOISY_POINTS"), (1e-4, "MOST_POINTS")])
+def test_it_ends_after_some_thousand_points_or_the_first_fold(
+    monkeypatch, first_fold, points, scale, limit
+):
+    monkeypatch.setattr(final, limit, 150)  # the other limit is beyond all points
+    race = race_of(scale * swinging(0.0, 1.0, n=600), [0.1, 0.1])
     race.holdout.first_count = first_fold
     Final([race]).decide()
     assert race.points == points  # from 100 on they are doubled

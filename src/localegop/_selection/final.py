@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._selection.holdout import weighted_means
+from localegop._selection.kriging import PRECISE
 from localegop._selection.race import Looks, Race, choose_best, differences, expected_errors
 
 Array = NDArray[np.float64]
 
 SEMIFINALISTS, FINALISTS, LAST_FINALISTS = 8, 4, 2
 SEMIFINALISTS_OF_EACH_KIND, FINALISTS_OF_EACH_KIND = 2, 1  # in any case, unless clearly worse
-MOST_POINTS = 2000  # held-out points that they meet; more took half of the time of fits without noise
+MOST_POINTS = 2000  # held-out points that they meet where fits are precise; more took half of their time
+MOST_NOISY_POINTS = 4000  # elsewhere: differences that matter hide in the noise
 SURE = 2.0  # standard errors of a difference that is taken for real
 MATTERS = 0.1  # share of the expected error below which a difference does not matter
 
@@ -51,8 +54,10 @@ class Final:
 
         There is an end to it: some thousand points, or the first fold where that has more.
         """
-        holdout = self.races[0].holdout
-        most = min(holdout.count, max(MOST_POINTS, holdout.first_count))
+        holdout, (errors, weight) = self.races[0].holdout, self._errors()
+        precise = float(weighted_means(errors, weight).min()) < PRECISE
+        enough = MOST_POINTS if precise else MOST_NOISY_POINTS
+        most = min(holdout.count, max(enough, holdout.first_count))
         while self.points < most and self._undecided():
             self._keep(LAST_FINALISTS, FINALISTS_OF_EACH_KIND)
             self._run_to(2 * self.points)
