@@ -18,7 +18,7 @@ from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.local_data import LocalData
 from localegop._engine.neighbor_lists import NeighborLists
-from localegop._engine.recursion import MetricUpdate, Recursion, Stage, Step
+from localegop._engine.recursion import MetricUpdate, Recursion, Stage, Step, isotropic_shapes
 from localegop._engine.sites import Site
 from localegop._engine.work import PolynomialFits
 from localegop._progress import Progress
@@ -82,8 +82,10 @@ class GradientField:
         lists: NeighborLists | None = None,
     ) -> Iterator[Array]:
         """Shapes (center, D, D) of the neighborhoods of other centers, after 0, 1, ... ``last`` steps."""
+        yield isotropic_shapes(len(rows), self.dimension)
+        if last == 0:
+            return  # without a search for the anchors around
         recursion = self.follow(rows, own, lists)
-        yield recursion.shape
         for _ in range(last):
             recursion.advance()
             yield recursion.shape
@@ -153,8 +155,10 @@ def learn_field(
     Each step takes the ridge with the smallest leave-one-out error over all anchors.
     """
     field = GradientField(anchors, site.data.n, site.data.largest_size, update)
-    recursion = field.follow(site.rows, np.arange(len(site)))
     progress.expect(n_iter)
+    if n_iter == 0:
+        return field
+    recursion = field.follow(site.rows, np.arange(len(site)))
     for t in range(n_iter):
         gradients, errors = _leave_one_out(site, ridges, *recursion.setting())
         field = replace(

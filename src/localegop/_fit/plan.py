@@ -327,7 +327,8 @@ def _diagnose(found: Learned[D], robustness: Array | None) -> Diagnostics:
 
 
 def _reach(site: Site) -> float:
-    """How far queries may be from the data, from the spacing of the rows of a site."""
+    """How far queries may be from the data, from the spacing of some rows of a site."""
+    site = site.pick(spread_points(len(site), FEW_ANCHORS))
     none = np.zeros((len(site), 0, 0))
     return reach_from(site.run(Spacing(), none, Widths.of_scale(1.0, len(site)))[0])
 
