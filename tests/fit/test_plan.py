@@ -190,3 +190,13 @@ def test_queries_get_the_best_ridge_of_pilot_fits():
     _, _, data = plan.find_initial_units(backend, settings)
     errors = plan.run_pilot(backend, data, settings.ridges).errors
     assert chosen.ridge == settings.ridges[np.unravel_index(np.argmin(errors), errors.shape)[1]]
+
+
+def test_folds_with_fewer_axes_than_the_choice_has_quadratic_directions():
+    """A line leaves folds one or two axes; the choice made in the first of them has up to four bends."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    y = X @ np.array([1.0, 2.0, 3.0, 4.0])
+    X[3, 1] = 1e6
+    model = fitted(X, y, n_iter=1, n_jobs=1, final="polynomial")
+    assert model.decisions.choice.error < 0.5
