@@ -8,7 +8,8 @@ if one of them fails, or takes longer than all tests without a change. At the en
 and the mutants that were not: each is a test that is missing, or a change that does not matter, which takes
 reading to tell. Nothing of the working copy is touched.
 
-What does not decide results is left alone: messages, types, memory estimates, hints for speed.
+What does not decide results is left alone: messages, types, memory estimates, hints for speed, how much is
+done at a time, the constants of a hash.
 """
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ LEFT_ALONE = {
     "storage.py", "file_rules.py", "parameters.py", "tracing.py", "archive.py", "schema.py", "inputs.py",
     "table_columns.py", "blas.py", "threads.py", "chunks.py", "remembering.py", "later.py", "__init__.py",
 }  # fmt: skip
-FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__", "_repr_html_"}
+# The last one is a hash: any constants that mix well would do, and none of them is a decision.
+FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__", "_repr_html_", "query_seeds"}
+# How much is done or kept at a time, and which of two ways to search that find the same neighbors is taken:
+# time and memory change with them, results do not (tests compare the ways and the sizes of parts).
+CONSTANTS_LEFT_ALONE = {
+    "BLOCK", "STRIP", "PART", "KEPT_BYTES",
+    "TREE_DIMENSION", "CROWDED_DIMENSION", "CROWD", "POINTS_PER_NEIGHBOR",
+}  # fmt: skip
 KEYWORDS_LEFT_ALONE = {"strict", "optimize", "copy", "stacklevel", "threads", "kind", "frozen", "slots"}
 CALLS_LEFT_ALONE = {"limited_blas", "chunks", "print"}  # threads, and how much is done at a time
 # Besides RULES and tests/FOLDER/test_MODULE.py.
@@ -163,6 +171,9 @@ class Changer(ast.NodeTransformer):
                 return name in KEYWORDS_LEFT_ALONE
             case ast.Call(func=ast.Name(id=name)):
                 return name in CALLS_LEFT_ALONE
+            case ast.Assign(targets=[target]):
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                return all(isinstance(one, ast.Name) and one.id in CONSTANTS_LEFT_ALONE for one in names)
         return isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom))
 
 

@@ -80,6 +80,26 @@ def test_polynomials_and_global_processes_have_a_first_look_and_the_best_go_on()
     assert race.means.min() <= 1.05 * (race.weight @ every / race.weight.sum()).min()
 
 
+def test_a_third_of_the_coarse_grid_comes_through_the_first_look():
+    one = trial(n_iter=2, final="polynomial")
+    coarse = one.grid.coarse().choices(3)
+    errors, weight = one.holdout.errors(coarse, 0, one.looks.first)
+    best = np.argsort(weight @ errors)[: len(coarse) // 3]
+    assert len(one.opening.choices) == len(coarse) // 3 > 1
+    # ranked by what is expected at new points, so not just by the errors seen, but mostly
+    assert len({*one.opening.choices} & {coarse[k] for k in best}) >= 0.7 * len(best)
+
+
+def test_the_best_kriging_is_also_tried_after_all_steps():
+    opening = trial(n_iter=2, final="kriging").opening.choices
+    before, later = ([each for each in opening if each.step == step] for step in (0, 2))
+    assert len(before) == 4 and len(before) + len(later) == len(opening)
+    # the best, and that with half and twice its length
+    best = later[0].final
+    assert best in [each.final for each in before]
+    assert [each.final.length / best.length for each in later] == [1.0, 0.5, 2.0]
+
+
 @pytest.mark.parametrize(
     ("parameters", "kinds"),
     [
