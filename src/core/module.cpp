@@ -13,6 +13,7 @@
 #include <string>
 
 #include "blend.hpp"
+#include "covariances.hpp"
 #include "dispatch.hpp"
 #include "hot.hpp"
 #include "kriging.hpp"
@@ -417,6 +418,30 @@ void nearest_points(const Points& points, In<double, 2> centers, Filled<std::int
     });
 }
 
+// Covariances between centers and all rows, each (centers x rows) where asked for; see covariances.hpp.
+void process_covariances(In<double, 2> rows, In<double, 2> centers, const std::string& kernel, double scale,
+                         double constant, double slope, std::optional<Filled<double, 2>> squared,
+                         std::optional<Filled<double, 2>> kernels,
+                         std::optional<Filled<double, 2>> covariances, bool lower, int threads) {
+    const std::size_t n = rows.shape(0), dim = rows.shape(1), count = centers.shape(0);
+    require(centers.shape(1) == dim, "centers must have as many features as rows");
+    require(!lower || count == n, "a lower triangle takes all rows as centers");
+    const auto place = [&](std::optional<Filled<double, 2>>& out) -> double* {
+        if (!out) return nullptr;
+        require(out->shape(0) == count && out->shape(1) == n, "outputs must be (centers, rows)");
+        return out->data();
+    };
+    const CovarianceOutput out{place(squared), place(kernels), place(covariances)};
+    const Covariance process{kernel_named(kernel), scale, constant, slope};
+    without_gil([&] {
+        std::vector<double> columns(dim * padded(n), 0.0);
+        for (std::size_t k = 0; k < n; ++k)
+            for (std::size_t r = 0; r < dim; ++r) columns[r * padded(n) + k] = rows.data()[k * dim + r];
+        const CovarianceInput in{columns.data(), padded(n), n, dim, centers.data(), count, lower};
+        return fill_covariances(in, process, out, threads, signal_arrived);
+    });
+}
+
 }  // namespace
 }  // namespace localegop
 
@@ -466,6 +491,8 @@ NB_MODULE(_core, m) {
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "ridge"_a, "weighting"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
+    m.def("covariances", &process_covariances, "rows"_a, "centers"_a, "kernel"_a, "scale"_a, "constant"_a,
+          "slope"_a, "squared"_a.none(), "kernels"_a.none(), "covariances"_a.none(), "lower"_a, "threads"_a);
     m.def("gram",
           [](In<double, 2> columns) {
               Fresh out({columns.shape(0), columns.shape(0)});

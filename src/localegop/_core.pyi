@@ -128,4 +128,17 @@ def sampled_steps(
     threads: int,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]: ...
 def nearest(points: Points, centers: Array, out: NDArray[np.int32], threads: int) -> None: ...
+def covariances(
+    rows: Array,
+    centers: Array,
+    kernel: str,
+    scale: float,
+    constant: float,
+    slope: float,
+    squared: Array | None,
+    kernels: Array | None,
+    covariances: Array | None,
+    lower: bool,
+    threads: int,
+) -> None: ...
 def gram(columns: Array) -> Array: ...

@@ -294,14 +294,21 @@ def test_labels_move_and_grow_with_their_units():
     )
 
 
-@pytest.mark.parametrize("strip", [1, 7, 10_000])
-def test_covariances_do_not_depend_on_strips(monkeypatch, strip):
-    monkeypatch.setattr(global_kriging, "STRIP", strip)
+@BY_NAME
+def test_covariances_of_rows_are_a_lower_triangle(process):
     rows, _, _ = sample(40)
-    for process in PROCESSES:
-        found = np.tril(lower_covariances(process, rows))
-        # squared distances by products: 1e-15 of the largest, and the root of that between rough neighbors
-        np.testing.assert_allclose(found, np.tril(covariances(process, rows, rows)), rtol=1e-6, atol=1e-7)
+    expected = np.tril(covariances(process, rows, rows))
+    np.testing.assert_allclose(lower_covariances(process, rows), expected, rtol=1e-12, atol=1e-13)
+
+
+@BY_NAME
+@pytest.mark.parametrize("strip", [1, 7, 10_000])
+def test_gradients_without_own_are_those_of_the_fits(monkeypatch, process, strip):
+    monkeypatch.setattr(global_kriging, "STRIP", strip)
+    rows, labels, weight = sample(40)
+    solved = SolvedProcess(process, rows, labels, weight)
+    expected = solved.without_own(np.arange(40)).gradient
+    np.testing.assert_allclose(solved.gradients_without_own(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_nothing_is_asked_of_no_queries():

@@ -10,6 +10,7 @@ from localegop._fit.initial_axes import (
     FEATURES,
     GENTLE,
     SHARP,
+    FirstRound,
     Sample,
     axes_from,
     find_slopes,
@@ -29,7 +30,8 @@ def local_data(X, y):
 
 
 def slopes_of(data, **options):
-    return find_slopes(Sample.take(BACKEND, data), **options)
+    sample = Sample.take(BACKEND, data)
+    return find_slopes(sample, FirstRound.find(sample), **options)
 
 
 def test_a_ridge_function_has_one_direction():

@@ -125,10 +125,16 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert {type(each.final) for each in one.opening.choices} == {kind}
     assert one.opening.points == one.looks.first and looked == [kind]
     assert one.race.choices and one.race.points == 240
-    precise = one.opening.means.min() < 1e-3
+    precise = bool(one.opening.means.min() < trials.FINE)
     assert precise == (labels is CLEAN)
     expected = {Polynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
     assert len(looked) == len(expected) and set(looked) == expected
+
+
+def test_local_kriging_has_a_first_look_where_errors_are_small():
+    found = search(n_iter=1, labels=CLEAN)
+    kinds = {type(each.final) for each in Trial(found, found.start).opening.choices}
+    assert kinds == {Polynomial, Kriging, GlobalKriging}
 
 
 def test_a_smooth_and_a_rough_global_process_compete_unless_one_is_clearly_worse(monkeypatch):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
+from localegop import _core
 from localegop._engine.blas import limited_blas
 from localegop._engine.lapack import factorize, invert, solve
 
@@ -61,13 +62,10 @@ class GlobalKriging:
         """Factor of squared distances for which the covariance is a kernel of them."""
         return (1.0 if self.rough else 0.5) / self.length**2
 
-    def kernel(self, squared: Array) -> Array:
-        """Covariances, but for the trend, from squared distances."""
-        scaled = -self.scale * squared
-        if self.rough:
-            np.negative(np.sqrt(np.abs(scaled, out=scaled), out=scaled), out=scaled)
-        found: Array = np.exp(scaled, out=scaled)
-        return found
+    @property
+    def kernel(self) -> str:
+        """Name of that kernel."""
+        return "laplace" if self.rough else "gaussian"
 
     def steepness(self, squared: Array, kernel: Array) -> Array:
         """By which an offset is multiplied to have the slope of the covariance there, downward."""
@@ -176,26 +174,21 @@ class SolvedProcess:
     def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
         """Results at one block of queries, filled up with the last of them."""
         block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
-        near = _Near(self, block)
+        near = Near(self.process, block, self.rows)
         value = self.means + np.einsum("qn,nk->qk", near.covariance, self.dual, optimize=False)
         gradient = near.slopes(self.dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
         factor = np.zeros(BLOCK)
         if variances:
             with limited_blas(1, 1):
                 factor = self._variance_factor(near.covariance @ self.inverse)
-        return value, gradient, factor, near.effective_size
+        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
 
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
-        rows, inverse, itself = self.rows[own], self.inverse[own], np.arange(len(own))
-        # Taking weight away is adding noise to one label: the inverse changes by a matrix of rank one.
-        weight, noise = self.sample_weight[own], self.noise[own]
-        rest = np.maximum(weight - 1.0, 0.0)
-        share = inverse / (rest / noise + inverse[itself, own])[:, None]
-        _, squared = squared_distances(rows, self.rows)
-        squared[itself, own] = 0.0
-        kernel = self.process.kernel(squared)
-        gradient = self._slopes(rows, squared, kernel, share, self.dual[own])
+        itself, weight = np.arange(len(own)), self.sample_weight[own]
+        rest, share = np.maximum(weight - 1.0, 0.0), self._shares_of_own(own)
+        near = Near(self.process, self.rows[own], self.rows)
+        gradient = self._slopes(near, share, self.dual[own])
         smoother = -(1.0 + rest)[:, None] * share  # of the label: that itself, less its new dual
         smoother[itself, own] += 1.0
         value = self.means + smoother @ self.labels
@@ -203,11 +196,32 @@ class SolvedProcess:
         repeated = np.flatnonzero(rest > 0.0)  # of which one unit of weight less is left
         squares = smoother[repeated, own[repeated]] ** 2
         factor[repeated] += squares * (1.0 / rest[repeated] - 1.0 / weight[repeated])
-        return value, gradient, factor, effective_sizes(kernel, self.sample_weight)
+        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
 
-    def _slopes(self, rows: Array, squared: Array, kernel: Array, share: Array, own_dual: Array) -> Array:
-        """Gradients (m, K, D) at rows (m, D), each with the duals less shares (m, n) of its own (m, K)."""
-        steep, trend = self.process.steepness(squared, kernel), TREND / self.process.length**2
+    def gradients_without_own(self) -> Array:
+        """Gradients (n, K, D) at all rows, each without one unit of its own weight."""
+        found = np.empty((len(self.rows), self.labels.shape[1], self.rows.shape[1]))
+        with limited_blas(1, 1):
+            for first in range(0, len(self.rows), STRIP):
+                own = np.arange(first, min(first + STRIP, len(self.rows)))
+                near = Near(self.process, self.rows[own], self.rows)
+                found[own] = self._slopes(near, self._shares_of_own(own), self.dual[own])
+        return found
+
+    def _shares_of_own(self, own: NDArray[np.int64]) -> Array:
+        """Parts (m, n) of its own dual by which the duals change when a row loses one unit of weight.
+
+        Taking weight away is adding noise to one label: the inverse changes by a matrix of rank one.
+        """
+        rest = np.maximum(self.sample_weight[own] - 1.0, 0.0)
+        inverse = self.inverse[own]
+        shares: Array = inverse / (rest / self.noise[own] + inverse[np.arange(len(own)), own])[:, None]
+        return shares
+
+    def _slopes(self, near: Near, share: Array, own_dual: Array) -> Array:
+        """Gradients (m, K, D) at centers, each with the duals less shares (m, n) of its own (m, K)."""
+        rows, trend = near.centers, TREND / self.process.length**2
+        steep = self.process.steepness(near.squared, near.kernel)
         gradient = np.empty((len(rows), self.labels.shape[1], rows.shape[1]))
         for k in range(self.labels.shape[1]):
             duals = self.dual[:, k] - share * own_dual[:, k, None]
@@ -224,26 +238,23 @@ class SolvedProcess:
         return factors
 
 
-class _Near:
-    """Covariances between queries (q, D) and all rows."""
+class Near:
+    """Squared distances, kernels and covariances (q, n) between centers (q, D) and all rows (n, D).
 
-    def __init__(self, solved: SolvedProcess, queries: Array) -> None:
-        process, rows = solved.process, solved.rows
-        self.queries, self.rows, self.process = queries, rows, process
-        self.squared, products = np.zeros((len(queries), len(rows))), np.zeros((len(queries), len(rows)))
-        for a in range(rows.shape[1]):  # one feature after the other: no bit depends on other queries
-            self.squared += (queries[:, a, None] - rows[:, a]) ** 2
-            products += queries[:, a, None] * rows[:, a]
-        self.kernel = process.kernel(self.squared)
-        self.covariance = self.kernel + TREND * (1.0 + products / process.length**2)
-        self.effective_size = effective_sizes(self.kernel, solved.sample_weight)
+    No bit of those of a center depends on the other centers.
+    """
+
+    def __init__(self, process: GlobalKriging, centers: Array, rows: Array) -> None:
+        self.process, self.centers, self.rows = process, np.ascontiguousarray(centers), rows
+        self.squared, self.kernel, self.covariance = (np.empty((len(centers), len(rows))) for _ in range(3))
+        _fill(process, rows, self.centers, self.squared, self.kernel, self.covariance)
 
     def slopes(self, dual: Array) -> Array:
         """Gradients (q, K, D) for coefficients (n, K) of the covariances."""
         steep = self.process.steepness(self.squared, self.kernel)
         pulls = dual[None] * steep[:, :, None]
         toward = np.einsum("qnk,nd->qkd", pulls, self.rows, optimize=False)
-        back = np.einsum("qnk->qk", pulls)[:, :, None] * self.queries[:, None]
+        back = np.einsum("qnk->qk", pulls)[:, :, None] * self.centers[:, None]
         straight = np.einsum("nk,nd->kd", dual, self.rows, optimize=False)
         gradient: Array = toward - back + TREND / self.process.length**2 * straight
         return gradient
@@ -282,26 +293,23 @@ def _factorize(process: GlobalKriging, rows: Array, sample_weight: Array) -> tup
 
 
 def lower_covariances(process: GlobalKriging, rows: Array) -> Array:
-    """Covariances (n, n) of f at rows (n, D), with the trend; only the lower triangle means something."""
-    found = np.empty((len(rows), len(rows)))
-    norms = np.sum(rows**2, axis=1)
-    for first in range(0, len(rows), STRIP):
-        last = min(first + STRIP, len(rows))
-        products, squared = squared_distances(rows[first:last], rows[:last])
-        strip = found[first:last, :last]
-        strip[:] = process.kernel(squared)
-        products *= TREND / process.length**2
-        strip += products
-        strip += TREND
-    found[np.diag_indices_from(found)] = 1.0 + TREND * (1.0 + norms / process.length**2)
+    """Covariances (n, n) of f at rows (n, D), with the trend: the lower triangle, zeros elsewhere."""
+    found = np.zeros((len(rows), len(rows)))
+    _fill(process, rows, rows, None, None, found, lower=True)
     return found
 
 
-def squared_distances(some: Array, rows: Array) -> tuple[Array, Array]:
-    """Products and squared distances (m, n) of some rows (m, D) and rows (n, D)."""
-    products: Array = some @ rows.T
-    squared = -2.0 * products
-    squared += np.sum(rows**2, axis=1)
-    squared += np.sum(some**2, axis=1)[:, None]
-    np.maximum(squared, 0.0, out=squared)
-    return products, squared
+def _fill(
+    process: GlobalKriging,
+    rows: Array,
+    centers: Array,
+    squared: Array | None,
+    kernels: Array | None,
+    covariances: Array | None,
+    *,
+    lower: bool = False,
+) -> None:
+    """Fill squared distances, kernels and covariances (q, n), where given; on the calling thread."""
+    slope = TREND / process.length**2
+    scales = process.scale, TREND, slope
+    _core.covariances(rows, centers, process.kernel, *scales, squared, kernels, covariances, lower, 1)

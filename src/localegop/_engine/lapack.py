@@ -16,7 +16,7 @@ from scipy.linalg import cython_lapack
 
 Array = NDArray[np.float64]
 
-UPPER = ctypes.c_char(b"U")
+UPPER, PLAIN = ctypes.c_char(b"U"), ctypes.c_char(b"N")  # plain: the diagonal is not one
 
 
 def factorize(matrix: Array) -> bool:
@@ -27,6 +27,21 @@ def factorize(matrix: Array) -> bool:
 def invert(factor: Array) -> bool:
     """Turn a lower factor (n, n) into the inverse of the matrix; whether that exists."""
     return _call("dpotri", factor, _size(factor)) == 0
+
+
+def invert_factor(factor: Array) -> bool:
+    """Turn a lower factor (n, n) into its own inverse, lower too; whether that exists.
+
+    Sums of squares over its columns are the diagonal of the inverse of the matrix, for half the time.
+    """
+    info, size = ctypes.c_int(), _size(factor)
+    _routine("dtrtri")(
+        *(ctypes.byref(each) for each in (UPPER, PLAIN, size)),
+        _address(factor),
+        ctypes.byref(size),
+        ctypes.byref(info),
+    )
+    return info.value == 0
 
 
 def solve(factor: Array, right: Array) -> Array:

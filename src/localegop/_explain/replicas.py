@@ -31,6 +31,7 @@ from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import (
     RULES,
+    FirstRound,
     Sample,
     Slopes,
     axes_from,
@@ -172,16 +173,20 @@ class _Learner:
         return Sample.take(self.backend, self.start.data)
 
     @cached_property
+    def _first_round(self) -> FirstRound:
+        """The process to begin with; that of all rows saves time for halves."""
+        guesses = () if self.everything is None else (self.everything._first_round.process,)
+        return FirstRound.find(self._sample, guesses)
+
+    @cached_property
     def slopes(self) -> Slopes:
-        """Slopes of f at these rows; what was found for all rows saves time for halves."""
-        guesses = () if self.everything is None else self.everything.slopes.rounds[:1]
-        return find_slopes(self._sample, guesses)
+        """Slopes of f at these rows."""
+        return find_slopes(self._sample, self._first_round)
 
     @cached_property
     def single_slopes(self) -> Slopes:
         """The same where features are stretched one by one."""
-        guesses = () if self.everything is None else self.everything.single_slopes.rounds[:1]
-        return find_slopes(self._sample, guesses, single=True)
+        return find_slopes(self._sample, self._first_round, single=True)
 
 
 def _with_gradients(found: Learned[LocalData]) -> Model:

@@ -11,7 +11,7 @@ nothing from then on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,17 +62,47 @@ class Sample:
 
     rows: LocalData
     extent: Extent
+    _first_agops: dict[GlobalKriging, Array] = field(
+        default_factory=dict, repr=False
+    )  # in the axes as given
 
     @classmethod
     def take(cls, backend: Backend[D, M_co], data: D) -> Sample:
         """Take some of the rows."""
         return cls(backend.gather(data, spread_points(data.n, SAMPLE)), backend.extent(data))
 
+    def search(self, axes: Array) -> GlobalSearch:
+        """Search for a process of these rows in some axes."""
+        return GlobalSearch(
+            rotate(self.rows.rows, axes), self.rows.labels, self.rows.sample_weight, self.rows.threads
+        )
+
+    def first_agop(self, process: GlobalKriging) -> Array:
+        """Average outer product (D, D) of the gradients of a process in the axes as given, found once."""
+        if process not in self._first_agops:
+            self._first_agops[process] = self.agop(process, np.eye(self.rows.dimension))
+        return self._first_agops[process]
+
     def agop(self, process: GlobalKriging, axes: Array) -> Array:
         """Average outer product (D, D) of the gradients of a process in some axes."""
         rows, weight = rotate(self.rows.rows, axes), self.rows.sample_weight
         solved = SolvedProcess(process, rows, self.rows.labels, weight)
-        return global_agop(axes, solved.without_own(np.arange(len(rows))).gradient, weight)
+        return global_agop(axes, solved.gradients_without_own(), weight)
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """The process that does best in the axes as given, and its leave-one-out error."""
+
+    process: GlobalKriging
+    error: float
+
+    @classmethod
+    def find(cls, sample: Sample, guesses: Sequence[GlobalKriging] = ()) -> FirstRound:
+        """Find it, near guesses if there are any, which saves time."""
+        search = sample.search(np.eye(sample.rows.dimension))
+        process = search.best(guesses or search.first_guesses())[0]
+        return cls(process, search.error(process))
 
 
 @dataclass(frozen=True)
@@ -83,30 +113,26 @@ class Slopes:
     rounds: list[GlobalKriging]
 
 
-def find_slopes(sample: Sample, guesses: Sequence[GlobalKriging] = (), *, single: bool = False) -> Slopes:
+def find_slopes(sample: Sample, first: FirstRound, *, single: bool = False) -> Slopes:
     """Find the slopes of f by rounds of processes, each in axes from the slopes of the one before.
 
-    Guesses of the first process save time.
     With ``single``, rounds only stretch the features, each by itself. Where these are many for the number
     of rows, turned axes follow the noise of the labels, and columns of noise are found in this way only.
     """
-    labels, weight = sample.rows.labels, sample.rows.sample_weight
-    axes = agop = np.eye(sample.rows.dimension)
-    least = np.inf
-    rounds: list[GlobalKriging] = []
     rule, gain, most = (
         (FEATURES, SINGLE_GAIN, MOST_SINGLE_ROUNDS) if single else (GENTLE, GAIN, MOST_ROUNDS)
     )
+    rounds, least, agop = [first.process], first.error, sample.first_agop(first.process)
     while len(rounds) < most:
-        search = GlobalSearch(rotate(sample.rows.rows, axes), labels, weight, sample.rows.threads)
-        process = search.best(rounds[-1:] or guesses or search.first_guesses())[0]
+        axes = axes_from(sample.extent, agop, rule)
+        search = sample.search(axes)
+        process = search.best(rounds[-1:])[0]
         error = search.error(process)
         if not error < gain * least:
             break
         least = error
         rounds.append(process)
         agop = sample.agop(process, axes)
-        axes = axes_from(sample.extent, agop, rule)
     return Slopes(agop, rounds)
 
 
@@ -115,10 +141,9 @@ def repeat_slopes(sample: Sample, rounds: Sequence[GlobalKriging], *, single: bo
 
     Lengths and ridges tell next to nothing of the labels that are left out.
     """
-    axes = agop = np.eye(sample.rows.dimension)
-    for process in rounds:
-        agop = sample.agop(process, axes)
-        axes = axes_from(sample.extent, agop, FEATURES if single else GENTLE)
+    agop = sample.first_agop(rounds[0])
+    for process in rounds[1:]:
+        agop = sample.agop(process, axes_from(sample.extent, agop, FEATURES if single else GENTLE))
     return agop
 
 

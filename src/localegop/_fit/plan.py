@@ -21,6 +21,7 @@ from localegop._engine.threads import work_together
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.initial_axes import (
     RULES,
+    FirstRound,
     Sample,
     axes_from,
     find_axes_by_pilots,
@@ -34,7 +35,7 @@ from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
-from localegop._fit.trials import Search, Start, Trial, anchor_points
+from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points
 from localegop._predict.decisions import Decisions
 from localegop._predict.later import Later
 from localegop._predict.model import Model
@@ -169,14 +170,18 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     )
     sample = Sample.take(backend, data)
     single = sorted({RULES[origin].single for origin in origins})
-    tasks = [partial(find_slopes, sample, single=each) for each in single]
+    first = FirstRound.find(sample)
+    tasks = [partial(find_slopes, sample, first, single=each) for each in single]
     slopes = dict(zip(single, work_together(tasks, search.settings.threads), strict=True))
 
     @cache
+    def sample_of_fold(k: int) -> Sample:
+        return Sample.take(backend, data.without(search.folds[k]))
+
+    @cache
     def agops_of_folds(folds: tuple[int, ...], single: bool) -> list[Array]:
-        samples = [Sample.take(backend, data.without(search.folds[k])) for k in folds]
         rounds = slopes[single].rounds
-        tasks = [partial(repeat_slopes, sample, rounds, single=single) for sample in samples]
+        tasks = [partial(repeat_slopes, sample_of_fold(k), rounds, single=single) for k in folds]
         return work_together(tasks, search.settings.threads)
 
     def agop_of_fold(k: int, single: bool) -> Array:
@@ -192,7 +197,7 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
             return axes_from(sample.extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
-        kinds = None if origin == "slopes" else (GlobalKriging,)
+        kinds = KINDS if origin == "slopes" else (GlobalKriging,)
         return Trial(search, start, axes if search.few_rows else None, origin=origin, first_kinds=kinds)
 
     return [trial(origin) for origin in origins]
@@ -228,7 +233,7 @@ def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
         return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    kinds = None if start.data.n > MOST_ROWS else (type(choice.final),)
+    kinds = KINDS if start.data.n > MOST_ROWS else (type(choice.final),)
     return Trial(search, start, axes if search.few_rows else None, origin="refined", first_kinds=kinds)
 
 

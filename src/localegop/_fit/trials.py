@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Generic
@@ -40,8 +40,9 @@ OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
 FEW_KRIGING_POINTS = 100  # neighbors with which kinds of kriging meet first, at a quarter of the cost
 PROCESSES = 8  # kinds of kriging that go on
 MOST_STEPS = 2  # after which kriging is tried again
+FINE = 5e-3  # error over variance below which local kriging is tried beside processes of all rows
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
-KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._may_join`
+KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._let_join`
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,6 @@ class Search(Generic[D, M_co]):
         return data.n < ROWS_PER_FEATURE * data.dimension
 
     @property
-    def first_kinds(self) -> tuple[type, ...]:
-        """Kinds of final fits that trials begin with: local kriging only where no global one competes."""
-        return (Polynomial, GlobalKriging) if self.may_use_all_rows else KINDS
-
-    @property
     def may_use_all_rows(self) -> bool:
         """Whether processes of all rows compete: where these are few, and no parameter forbids it."""
         return self.settings.may_use_all(self.start.data.n)
@@ -107,9 +103,8 @@ class Trial(Generic[D, M_co]):
         trial serve all folds.
     origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
         Where the axes came from.
-    first_kinds : tuple of type or None
-        Kinds of final fits that have a first look, if others than those of the search; the others come to
-        the second, local kriging only where fits are precise.
+    first_kinds : tuple of type
+        Kinds of final fits that have a first look; the others come to the second.
     """
 
     def __init__(
@@ -119,10 +114,9 @@ class Trial(Generic[D, M_co]):
         fold_axes: Callable[[int], Array] | None = None,
         *,
         origin: Origin = "initial",
-        first_kinds: tuple[type, ...] | None = None,
+        first_kinds: tuple[type, ...] = KINDS,
     ) -> None:
-        self.search, self.start, self.origin = search, start, origin
-        self.first_kinds = search.first_kinds if first_kinds is None else first_kinds
+        self.search, self.start, self.origin, self.first_kinds = search, start, origin, first_kinds
         self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
@@ -141,9 +135,18 @@ class Trial(Generic[D, M_co]):
         """
         race = Race(self.holdout)
         race.run_to(self.looks.first)
-        for kind in self.first_kinds:
-            race.join(self._find_first(kind))
+        self._let_join(race, self.first_kinds)
         return race
+
+    def _let_join(self, race: Race, kinds: Iterable[type]) -> None:
+        """Let the best of some kinds of final fits join; local kriging, which is slow, only if it may win.
+
+        It is hardly better than processes of all rows where errors are large.
+        """
+        for kind in kinds:
+            unlikely = self.search.may_use_all_rows and race.choices and float(race.means.min()) > FINE
+            if kind is not Kriging or not unlikely:
+                race.join(self._find_first(kind))
 
     def _find_first(self, kind: type) -> list[Choice]:
         """Find the choices of a kind that come through a first look; none if there may be none."""
@@ -162,8 +165,7 @@ class Trial(Generic[D, M_co]):
     def race(self) -> Race:
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
-        for kind in (kind for kind in KINDS if kind not in self.first_kinds and self._may_join(kind)):
-            race.join(self._find_first(kind))
+        self._let_join(race, (kind for kind in KINDS if kind not in self.first_kinds))
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
         if not self._anchors_are_all:
@@ -177,13 +179,6 @@ class Trial(Generic[D, M_co]):
             race.join(self._race_later(best[Kriging], race))
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return race
-
-    def _may_join(self, kind: type) -> bool:
-        """Whether a kind that was not there from the start may be better than those that were.
-
-        Local kriging is hardly better than processes of all rows where these are not precise, and slow.
-        """
-        return kind is not Kriging or float(self.opening.means.min()) < PRECISE
 
     def knows_labels(self, choice: Choice) -> bool:
         """Whether axes or metrics of a choice are found from the labels."""

@@ -7,15 +7,15 @@ so that many lengths and ridges can be tried in little time, before any of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
-from localegop._engine.global_kriging import TREND, GlobalKriging, squared_distances
-from localegop._engine.lapack import factorize, invert, solve
+from localegop._engine.global_kriging import GlobalKriging, Near, lower_covariances
+from localegop._engine.lapack import factorize, invert_factor, solve
 from localegop._engine.threads import work_together
 
 Array = NDArray[np.float64]
@@ -41,14 +41,15 @@ class GlobalSearch:
     """
 
     def __init__(self, rows: Array, labels: Array, sample_weight: Array, threads: int = 1) -> None:
-        self.weight, self.threads = sample_weight, threads
+        self.rows, self.weight, self.threads = np.ascontiguousarray(rows), sample_weight, threads
         self.labels = labels - labels.mean(axis=0)
-        with limited_blas(1, 1):
-            self._products, self._squared = squared_distances(rows, rows)
-        np.fill_diagonal(self._squared, 0.0)
-        typical = float(np.median(self._squared))
-        self.unit = float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0
         self._errors: dict[GlobalKriging, float] = {}
+
+    @cached_property
+    def unit(self) -> float:
+        """Length by which those of processes are told: that of typical distances."""
+        typical = float(np.median(Near(GlobalKriging(1.0, 1.0), self.rows, self.rows).squared))
+        return float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0
 
     def first_guesses(self) -> list[GlobalKriging]:
         """Give processes to start from where nothing is known."""
@@ -78,16 +79,15 @@ class GlobalSearch:
         return process
 
     def _measure(self, process: GlobalKriging) -> float:
-        system = process.kernel(self._squared)
-        system += (TREND / process.length**2) * self._products
-        system += TREND
+        system = lower_covariances(process, self.rows)
         system[np.diag_indices_from(system)] += process.ridge / self.weight
         with limited_blas(1, 1):
             if not factorize(system):
                 return np.inf
             dual = solve(system, self.labels)
-            invert(system)
-        residuals = dual / system.diagonal()[:, None]
+            invert_factor(system)
+        inverse = np.einsum("ij,ij->j", system, system)  # its diagonal
+        residuals = dual / inverse[:, None]
         error = float(np.einsum("n,nk->", self.weight, residuals**2, optimize=False))
         error /= float(self.weight.sum()) * residuals.shape[1]
         return error if np.isfinite(error) else np.inf
