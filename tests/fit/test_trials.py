@@ -211,3 +211,10 @@ def test_sizes_go_on_doubling_as_long_as_errors_fall(monkeypatch):
         assert one.largest_size == 30.0 and one.widest == widest
         best = one._widen(Choice(0, 30.0, Polynomial(1, 0, 1e-4)))
         assert best.size == widest and best in one.race.choices
+
+
+@pytest.mark.parametrize(("rows", "few"), [(199, True), (200, False)])
+def test_folds_have_axes_of_their_own_below_a_hundred_rows_a_feature(rows, few):
+    backend = ProcessBackend(merge_rows(X[:rows, :2], Y[:rows, None], np.ones(rows)))
+    start = _start(backend, LocalEGOPRegressor(n_jobs=1)._settings())
+    assert Search(backend, start, draw_folds(rows, 0)).few_rows == few

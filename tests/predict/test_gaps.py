@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ import pytest
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.global_kriging import GlobalKriging
+from localegop._engine.gradient_field import learn_field
 from localegop._engine.local_data import LocalData
-from localegop._predict.blocks import FindBlocks, block_sizes, leave_out_blocks
+from localegop._engine.sites import LocalSite
+from localegop._predict.blocks import FindBlocks, block_sizes, leave_out_blocks, shapes_outside
 from localegop._predict.gaps import GapLaw, compare_with_law, squared_spread
 from localegop._predict.support import find_support
 from localegop._predict.uncertainty import Calibration, interval_widths
+from localegop._progress import SILENT
 from localegop.kernels import as_kernel
 
 RNG = np.random.default_rng(0)
@@ -76,6 +80,24 @@ def test_blocks_are_a_small_part_of_the_rows(n, limit, sizes):
     found = block_sizes(local_data(SQUARE[:n], limit))
     assert len(found) == sizes and all(10 <= size <= n / 8 for size in found)
     assert max(block_sizes(local_data(SQUARE, 90))) == 30
+
+
+def test_gradients_in_a_ball_do_not_count():
+    """The shape at the middle of a ball is the same whatever the gradients of anchors in the ball are."""
+    fitted = LocalEGOPRegressor(n_iter=1, n_jobs=1, degree=1, ridge=1e-3).fit(
+        SQUARE[:300], wave(SQUARE[:300])
+    )
+    data = fitted._models[0].data
+    site = LocalSite.own(data, np.arange(300))
+    field = learn_field(site, data, fitted._models[0].decisions.update, (1e-3,), 1, SILENT)
+    own, middle = np.array([40]), data.rows[[40]]
+    inside = np.sum((data.rows - middle) ** 2, axis=1) <= 0.3
+    other = replace(field, gradients=(np.where(inside[:, None, None], 1e3, field.gradients[0]),))
+    told = [shapes_outside(each, middle, own, 1, middle, np.array([0.3])) for each in (field, other)]
+    assert 20 < inside.sum() < 200 and np.array_equal(*told)
+    assert not np.allclose(told[0], field.shapes_at(middle, 1, own))
+    everyone = [shapes_outside(each, middle, own, 1, middle, np.array([1e9])) for each in (field, other)]
+    assert not np.allclose(*everyone)  # if nobody is outside, all count
 
 
 def test_a_process_of_all_rows_without_blocks_is_one_of_the_other_rows():
