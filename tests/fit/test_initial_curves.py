@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from localegop._data.curves import MOST_SKEWED
 from localegop._data.rows import merge_rows
@@ -72,6 +73,20 @@ def test_many_rows_are_sampled():
     sample, weight = rows.sample(SAMPLE)
     assert len(sample) == len(weight) <= SAMPLE and np.array_equal(sample, rows.X[::4])
     assert find_curves(rows).skew[0] == pytest.approx(1.0, abs=0.2)
+
+
+def lognormal(n, skew):
+    """Values at evenly spaced quantiles: their skew is no chance."""
+    return np.exp(skew * ndtri((np.arange(n) + 0.5) / n))[:, None]
+
+
+@pytest.mark.parametrize(
+    ("n", "skew", "found"),
+    [(60, 0.45, False), (60, 0.6, True), (600, 0.45, True), (600, 0.26, False)],
+)
+def test_few_rows_need_more_skew_for_a_curve(n, skew, found):
+    """4 over the root of 60 is 0.52; with many rows it takes 0.3."""
+    assert (curves_for(lognormal(n, skew)) is not None) == found
 
 
 @pytest.mark.parametrize(("share", "usable"), [(1.5e-12, True), (0.7e-12, False)])

@@ -241,3 +241,23 @@ def test_with_many_rows_all_that_may_be_better_try_wide_neighborhoods(monkeypatc
     for n, widely in ((plan.MANY_ROWS - 1, False), (plan.MANY_ROWS, True)):
         near, best = MadeUpTrial([1.01, 9.0], n, swing=0.2), MadeUpTrial([1.0, 9.0], n)
         assert settle(monkeypatch, near, best)[1] == [[widely], [True]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "times"), [({}, 3.0), ({"initial_metric": "variance", "n_iter": 0}, 1.0)]
+)
+def test_intervals_are_widened_where_axes_knew_the_labels(monkeypatch, changed, times):
+    """Residuals of points left out alone are too small there; see test_optimism.py for by how much."""
+    X, y = make_helix(150, 3, noise=0.1, random_state=0)
+    wide, asked = np.hstack([X, np.random.default_rng(0).normal(size=(150, 3))]), []
+    scores = []
+    for factor in (1.0, 3.0):
+        monkeypatch.setattr(
+            plan, "measure_optimism", lambda *given, told=factor: asked.append(given) or told
+        )
+        scores.append(fitted(wide, y, **QUICK | changed).calibration.scores)
+    np.testing.assert_allclose(scores[1], times * scores[0], rtol=1e-12)
+    if asked:
+        residuals, held_out, share = asked[0]
+        assert residuals.shape == (150, 1) and share == 0.8  # a fifth is held out at a time
+        assert np.mean(held_out) == pytest.approx(np.mean(residuals**2), rel=1.0)

@@ -218,3 +218,11 @@ def test_folds_have_axes_of_their_own_below_a_hundred_rows_a_feature(rows, few):
     backend = ProcessBackend(merge_rows(X[:rows, :2], Y[:rows, None], np.ones(rows)))
     start = _start(backend, LocalEGOPRegressor(n_jobs=1)._settings())
     assert Search(backend, start, draw_folds(rows, 0)).few_rows == few
+
+
+@pytest.mark.parametrize(("labels", "noisy"), [(CLEAN, 0), (Y, 1)], ids=["no noise", "noise"])
+def test_kriging_for_noise_competes_where_the_best_of_the_others_is_not_precise(monkeypatch, labels, noisy):
+    asked, those = [], trials.noisy_processes
+    monkeypatch.setattr(trials, "noisy_processes", lambda *given: asked.append(given) or those(*given))
+    assert trial(n_iter=1, labels=labels, final="kriging").opening.choices
+    assert len(asked) == noisy
