@@ -92,6 +92,31 @@ def test_intervals_hold_labels_that_are_not_outlying(model):
     assert std.max() < 2.0 and np.isfinite(value).all()
 
 
+def cover(seed, final, wrong, loss):
+    """Share of right labels in 90 % intervals of a fit to 100 rows, of which a twentieth is wrong."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(100, 5))
+    y = f(rows) + 0.05 * rng.normal(size=100)
+    labels = f(QUERIES) + 0.05 * rng.normal(size=1000)
+    gross = rng.choice(100, 5, replace=False)
+    y[gross] += 100.0 * y.std() * rng.choice([-1.0, 1.0], 5)
+    weight = np.ones(100)
+    weight[gross] = wrong
+    low, high = fit(y, rows, weight, final=final, loss=loss).predict_interval(QUERIES, 0.9).T
+    assert np.median(high - low) < 3.0
+    return np.mean((low <= labels) & (labels <= high))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::localegop.ExtrapolationWarning")
+@pytest.mark.parametrize("final", ["kriging", "polynomial", "auto"])
+@pytest.mark.parametrize(("wrong", "loss"), [(1.0, "huber"), (1e-9, "squared")])
+def test_intervals_of_few_rows_cover_on_average(final, wrong, loss):
+    """One sample of 100 rows says little: between samples coverage differs by 0.05."""
+    covered = [cover(seed, final, wrong, loss) for seed in range(30, 38)]
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.05)
+
+
 def test_heavy_tails_count_in_full_in_intervals():
     rng = np.random.default_rng(3)
     noise = [0.3 * rng.standard_t(2, n) for n in (300, 1000)]

@@ -327,12 +327,19 @@ def test_sizes_of_blocks():
 
 
 def test_the_law_of_gaps_in_numbers():
-    law = GapLaw(np.array([[np.log(2.0)], [1.5], [0.5]]), np.log([4.0, 9.0]))
+    law = GapLaw(np.array([[np.log(2.0)], [1.5], [0.5]]), np.log([100.0]))
     assert law(np.array([4.0]), np.array([9.0]))[0, 0] == pytest.approx(2.0 * 8.0 * 3.0)
-    assert law(np.array([1e9]), np.array([1.0]))[0, 0] == pytest.approx(
-        2.0 * 8.0**1.5
-    )  # twice as far as tested
-    assert law(np.array([1.0]), np.array([1e9]))[0, 0] == pytest.approx(2.0 * 18.0**0.5)
+    assert law(np.array([1e9, 1.0]), np.array([1.0, 1e9]))[:, 0] == pytest.approx([100.0, 100.0])
+
+
+def test_the_law_of_gaps_goes_on_to_four_times_what_it_says_at_places_tested():
+    squares = np.array([[4.0], [400.0]])  # the second is much larger than what the law says anywhere
+    law = GapLaw.learn(squares, np.ones((2, 1)), np.ones(2), np.ones(2), np.array([1.0, 1e-5]))
+    told = law(np.ones(1), np.ones(1))[0, 0]
+    assert told == pytest.approx(3.0, rel=0.01)
+    assert law(np.full(1, 1e9), np.ones(1))[0, 0] == pytest.approx(4.0 * told)
+    least = GapLaw.learn(squares, np.ones((2, 1)), np.ones(2), np.ones(2), np.array([1.0, 1e-7]))
+    assert least(np.full(1, 1e9), np.ones(1))[0, 0] == pytest.approx(4.0)  # the largest that counts
 
 
 def test_surprising_errors_count_as_twenty_five_times_the_expected():
@@ -409,7 +416,7 @@ def test_a_trial_that_is_behind_by_a_standard_error_is_not_finished(behind, goes
 
 
 def test_widths_of_intervals_in_a_gap():
-    factors = np.array([[[1.0]], [[3.0]]])  # near the rows, and in gaps
+    factors = np.array([[[1.0]], [[3.0]], [[2.0]]])  # near the rows, in gaps, and beyond the data
     three, four, none = (np.array([[each]]) for each in (3.0, 4.0, 0.0))
     assert interval_widths(three, four, none, factors)[0, 0, 0] == pytest.approx(5.0 * (1.0 + 0.64 * 2.0))
-    assert interval_widths(three, none, four, factors)[0, 0, 0] == pytest.approx(5.0)
+    assert interval_widths(three, none, four, factors)[0, 0, 0] == pytest.approx(np.hypot(3.0, 8.0))

@@ -8,7 +8,8 @@ if one of them fails, or takes longer than all tests without a change. At the en
 and the mutants that were not: each is a test that is missing, or a change that does not matter, which takes
 reading to tell. Nothing of the working copy is touched.
 
-What does not decide results is left alone: messages, types, memory estimates, hints for speed.
+What does not decide results is left alone: messages, types, memory estimates, hints for speed, how much is
+done at a time, the constants of a hash.
 """
 
 from __future__ import annotations
@@ -36,11 +37,22 @@ LEFT_ALONE = {
     "storage.py", "file_rules.py", "parameters.py", "tracing.py", "archive.py", "schema.py", "inputs.py",
     "table_columns.py", "blas.py", "threads.py", "chunks.py", "remembering.py", "later.py", "__init__.py",
 }  # fmt: skip
-FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__", "_repr_html_"}
+# The last one is a hash: any constants that mix well would do, and none of them is a decision.
+FUNCTIONS_LEFT_ALONE = {"bytes_each", "__repr__", "__str__", "_repr_html_", "query_seeds"}
+# How much is done or kept at a time, and which of two ways to search that find the same neighbors is taken:
+# time and memory change with them, results do not (tests compare the ways and the sizes of parts).
+CONSTANTS_LEFT_ALONE = {
+    "BLOCK", "STRIP", "PART", "KEPT_BYTES",
+    "TREE_DIMENSION", "CROWDED_DIMENSION", "CROWD", "POINTS_PER_NEIGHBOR",
+}  # fmt: skip
+LARGEST_COUNT = 2**32  # larger whole numbers are factors of hashes
+MANY = 10  # one more or less of so many decides nothing: these are tripled, as other constants are
 KEYWORDS_LEFT_ALONE = {"strict", "optimize", "copy", "stacklevel", "threads", "kind", "frozen", "slots"}
 CALLS_LEFT_ALONE = {"limited_blas", "chunks", "print"}  # threads, and how much is done at a time
 # Besides RULES and tests/FOLDER/test_MODULE.py.
 ALSO: dict[str, tuple[str, ...]] = {
+    "_data/curves.py": ("fit/test_initial_curves.py",),
+    "_engine/blend.py": ("predict/test_blending.py",),
     "_engine/choice.py": ("selection/test_search_grid.py", "selection/test_holdout.py"),
     "_engine/final_fits.py": ("selection/test_holdout.py", "engine/test_global_kriging.py"),
     "_engine/local_data.py": ("engine/test_centers.py", "engine/test_sites.py", "fit/test_pilot_fits.py"),
@@ -51,11 +63,22 @@ ALSO: dict[str, tuple[str, ...]] = {
     "_engine/lapack.py": ("selection/test_global_search.py",),
     "_selection/race.py": ("selection/test_final.py",),
     "_fit/blend_choice.py": ("predict/test_blending.py",),
-    "_fit/leave_one_out.py": ("fit/test_process.py",),
+    "_fit/leave_one_out.py": ("fit/test_process.py", "predict/test_gaps.py"),
     "_fit/backend.py": ("fit/test_process.py",),
-    "_fit/initial_units.py": ("fit/test_initial_curves.py", "test_skewed_features.py"),
+    "_fit/initial_units.py": (
+        "data/test_units.py",
+        "fit/test_initial_curves.py",
+        "test_skewed_features.py",
+    ),
+    "_fit/robustness.py": ("test_huber.py",),
     "_predict/blocks.py": ("predict/test_gaps.py",),
-    "_predict/model.py": ("predict/test_blending.py", "predict/test_support.py", "test_results.py"),
+    "_predict/uncertainty.py": ("predict/test_gaps.py",),
+    "_predict/model.py": (
+        "predict/test_blending.py",
+        "predict/test_support.py",
+        "test_results.py",
+        "predict/test_uncertainty.py",
+    ),
     "_predict/decisions.py": ("fit/test_robustness.py",),
     "_predict/rivals.py": ("explain/test_errors.py",),
     "_data/rows.py": ("data/test_sums.py",),
@@ -95,8 +118,8 @@ def changed(node: ast.AST) -> ast.AST | None:
     match node:
         case ast.Constant(value=bool()):
             return ast.Constant(not node.value)
-        case ast.Constant(value=int()):
-            return ast.Constant(node.value + 1)
+        case ast.Constant(value=int()) if abs(node.value) < LARGEST_COUNT:
+            return ast.Constant(node.value + 1 if abs(node.value) < MANY else 3 * node.value)
         case ast.Constant(value=float()):
             return ast.Constant(3.0 * node.value if node.value else 1.0)
         case ast.Compare(ops=[op]) if type(op) in OPPOSITES:
@@ -163,6 +186,9 @@ class Changer(ast.NodeTransformer):
                 return name in KEYWORDS_LEFT_ALONE
             case ast.Call(func=ast.Name(id=name)):
                 return name in CALLS_LEFT_ALONE
+            case ast.Assign(targets=[target]):
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                return all(isinstance(one, ast.Name) and one.id in CONSTANTS_LEFT_ALONE for one in names)
         return isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom))
 
 

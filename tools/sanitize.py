@@ -24,6 +24,12 @@ from localegop.datasets import make_helix
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "build" / "sanitize"
 PYTEST = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
+CORE_TESTS = (
+    "tests/engine/test_core.py",
+    "tests/engine/test_covariances.py",
+    "tests/engine/test_blend.py",
+    "tests/test_kernels.py",
+)
 FITS = [str(Path(__file__).resolve()), "--fits"]  # and the number of rows
 
 
@@ -56,7 +62,7 @@ SANITIZERS = (
         "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS",
         ("libasan.so", "libubsan.so"),
         (
-            [*PYTEST, "tests/engine/test_core.py", "tests/test_kernels.py", "tests/test_hostile_inputs.py"],
+            [*PYTEST, *CORE_TESTS, "tests/test_hostile_inputs.py"],
             [*FITS, "200"],
         ),
     ),

@@ -438,7 +438,7 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return view._interval(view._fits(X, requested), coverage, multipliers)
 
     def _interval(self, fits: LocalFits, coverage: ArrayLike, multipliers: Sequence[Array]) -> Array:
-        """Intervals around fits, from the multipliers (2, k, K) of each model."""
+        """Intervals around fits, from the multipliers (3, k, K) of each model."""
         parts = [fits.output(k) for k in range(len(self.output_names_))]
         scale = np.concatenate([decisions.units.label_scale for decisions in self._decisions])
         noise = np.concatenate(

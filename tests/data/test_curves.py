@@ -67,3 +67,34 @@ def test_far_values_can_be_drawn_out_again():
     assert drawn.draw_out(drawn(x)) == pytest.approx(drawn.without_skew(x), rel=1e-3)
     assert np.array_equal(plain.draw_out(plain(x)), plain(x))
     assert np.isfinite(drawn.draw_out(np.array([[REACH + TAIL]]))).all()
+
+
+def column(*numbers):
+    return np.array(numbers)[:, None]
+
+
+def test_far_values_in_numbers():
+    """Beyond v = 3 by b, a value is drawn in to 3 + b / (1 + 2 b), on either side."""
+    one = curve(0.0, 1, middle=0.0, spread=1.0)
+    x, drawn_in = column(3.0, 4.0, -5.0, 53.0), column(3.0, 3.0 + 1.0 / 3.0, -3.4, 3.0 + 50.0 / 101.0)
+    assert one(x) == pytest.approx(drawn_in) and one.draw_out(drawn_in) == pytest.approx(x)
+    assert one.slopes(column(0.5, 3.0, 4.0, -5.0)) == pytest.approx(column(1.0, 1.0, 1.0 / 9.0, 1.0 / 25.0))
+    # at and beyond what cannot be told apart any more
+    assert np.abs(one.draw_out(column(3.5, 9.0))).min() > 1e100
+    assert one.slopes(column(1e200))[0, 0] == 1e-16
+
+
+def test_the_logarithm_goes_on_by_its_tangent_in_numbers():
+    """With skew 1, v = log(1 + u) down to -3, which is u = exp(-3) - 1; there the slope is exp(3)."""
+    one, mirrored = (curve(skew, 0, middle=0.0, spread=1.0) for skew in (1.0, -1.0))
+    joint = np.exp(-3.0) - 1.0
+    x, v = column(np.e - 1.0, joint, joint - 0.1), column(1.0, -3.0, -3.0 - 0.1 * np.exp(3.0))
+    assert one(x) == pytest.approx(v) and one.inverse(v) == pytest.approx(x)
+    assert one.slopes(column(1.0, joint - 7.0)) == pytest.approx(column(0.5, np.exp(3.0)))
+    assert mirrored(-x) == pytest.approx(-v) and mirrored.inverse(-v) == pytest.approx(-x)
+
+
+def test_curves_in_units_of_the_feature():
+    one = curve(0.0, 0, middle=10.0, spread=4.0)
+    assert one(column(18.0))[0, 0] == 2.0 and one.slopes(column(18.0))[0, 0] == 0.25
+    assert one.inverse(column(2.0))[0, 0] == 18.0

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from localegop import _core
+from localegop._engine.blend import bytes_each, can_blend
 from localegop._engine.centers import Widths
+from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.local_data import LocalData
 from localegop.kernels import KERNELS
 
@@ -164,3 +167,27 @@ def test_wrong_arguments_of_the_core_are_refused():
         with pytest.raises(ValueError, match=message):
             kept.blend(queries, wrong, active, 1)
     assert isinstance(kept, _core.KeptFits) and kept.nbytes > 0
+
+
+def sized(n, dimension=3, outputs=1, radius=None):
+    rows = np.random.default_rng(1).normal(size=(n, dimension))
+    options = {"max_neighbors": 20, "radius": radius, "threads": 1}
+    return LocalData(rows, np.zeros((n, outputs)), np.ones(n), kernel=KERNELS["gaussian"], **options)
+
+
+def test_a_blend_needs_centers_and_room():
+    linear = Choice(0, 30.0, Polynomial(1, 0, 1e-3))
+    assert [can_blend(sized(n), linear) for n in (146, 147)] == [False, True]
+    assert not can_blend(sized(200, radius=1.0), linear)
+    assert not can_blend(sized(200), Choice(0, None, GlobalKriging(1.0, 1e-3)))
+    # 250 of 1,000 centers must fit into 64 MB: 256 kB each, which is 177 features
+    assert [can_blend(sized(1000, d), linear) for d in (177, 178)] == [True, False]
+    assert can_blend(sized(400, 200), linear)  # here 100 centers are enough
+
+
+def test_memory_of_a_kept_fit():
+    """Place and metric, 3 + 9 numbers; 2 outputs with 3 slopes each, 8; and what the kind adds."""
+    data = sized(10, outputs=2)
+    assert bytes_each(data, Choice(0, 30.0, Polynomial(1, 0, 1e-3))) == 8 * 20
+    assert bytes_each(data, Choice(0, 30.0, Polynomial(2, 2, 1e-3))) == 8 * (20 + 3 * 3 * 2)
+    assert bytes_each(data, Choice(0, 30.0, Kriging(2.0, 1e-3))) == 8 * (20 + 5 * 200)

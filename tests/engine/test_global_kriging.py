@@ -183,24 +183,57 @@ def test_no_bit_depends_on_when_or_where_a_process_is_solved():
         np.testing.assert_array_equal(second[name], found, err_msg=name)
 
 
+def at_once(*tasks):
+    """Do tasks in threads that begin together; their results."""
+    together, found = threading.Barrier(len(tasks)), [None] * len(tasks)
+
+    def run(k):
+        together.wait(10.0)
+        found[k] = tasks[k]()
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(len(tasks))]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return found
+
+
 def test_threads_may_ask_at_the_same_time():
     data, process = local_data(), GlobalKriging(1.5, 1e-2)
     expected = SolvedProcess(process, data.rows, data.labels, data.sample_weight).at(
         queries(), variances=True
     )
-    found = [None] * 4
-
-    def ask(k):
-        found[k] = data.solved(process).at(queries(), variances=True)
-
-    threads = [threading.Thread(target=ask, args=(k,)) for k in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    found = at_once(*[lambda: data.solved(process).at(queries(), variances=True)] * 4)
     for one in found:
         np.testing.assert_array_equal(one.value, expected.value)
         np.testing.assert_array_equal(one.variance_factor, expected.variance_factor)
+
+
+def test_two_threads_may_invert_at_the_same_time(monkeypatch):
+    """From Python 3.12 on cached properties have no lock: both threads are in the middle of it here."""
+    invert, inside = global_kriging.invert, threading.Barrier(2)
+
+    def meet_and_invert(whole):
+        inside.wait(10.0)
+        invert(whole)
+
+    process, data = PROCESSES[0], local_data()
+    expected = SolvedProcess(process, data.rows, data.labels, data.sample_weight).inverse
+    monkeypatch.setattr(global_kriging, "invert", meet_and_invert)
+    solved = SolvedProcess(process, data.rows, data.labels, data.sample_weight)
+    make = vars(SolvedProcess)["inverse"].func
+    for found in at_once(lambda: make(solved), lambda: make(solved)):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_factor_that_another_thread_holds_is_never_overwritten():
+    data = local_data()
+    solved = SolvedProcess(PROCESSES[0], data.rows, data.labels, data.sample_weight)
+    held = solved._factor
+    before = held.copy()
+    assert solved.inverse.shape == held.shape
+    np.testing.assert_array_equal(held, before)
 
 
 @pytest.mark.parametrize(("ridge", "gap"), [(1e-15, 0.2), (1e-9, 1e-3)])

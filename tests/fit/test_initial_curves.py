@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from localegop._data.curves import MOST_SKEWED
 from localegop._data.rows import merge_rows
-from localegop._fit.initial_curves import SAMPLE, find_curves
+from localegop._data.sums import LARGEST_RATIO
+from localegop._fit.initial_curves import MARGIN, SAMPLE, find_curves
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(600, 3))
@@ -71,6 +73,39 @@ def test_many_rows_are_sampled():
     sample, weight = rows.sample(SAMPLE)
     assert len(sample) == len(weight) <= SAMPLE and np.array_equal(sample, rows.X[::4])
     assert find_curves(rows).skew[0] == pytest.approx(1.0, abs=0.2)
+
+
+def lognormal(n, skew):
+    """Values at evenly spaced quantiles: their skew is no chance."""
+    return np.exp(skew * ndtri((np.arange(n) + 0.5) / n))[:, None]
+
+
+@pytest.mark.parametrize(
+    ("n", "skew", "found"),
+    [(60, 0.45, False), (60, 0.6, True), (600, 0.45, True), (600, 0.26, False)],
+)
+def test_few_rows_need_more_skew_for_a_curve(n, skew, found):
+    """4 over the root of 60 is 0.52; with many rows it takes 0.3."""
+    assert (curves_for(lognormal(n, skew)) is not None) == found
+
+
+@pytest.mark.parametrize(("share", "usable"), [(1.5e-12, True), (0.7e-12, False)])
+def test_a_spread_that_is_rounding_of_its_middle_has_no_curve(share, usable):
+    skewed = np.exp(Z[:, :1])
+    spread = float(curves_for(skewed).spread[0])
+    found = curves_for(1e6 + skewed * (share * 1e6 / spread))
+    assert (found is not None) == usable
+
+
+@pytest.mark.parametrize(("share", "usable"), [(3.0, True), (0.4, False)])
+def test_a_spread_that_is_tiny_beside_the_labels_has_no_curve(share, usable):
+    """Slopes would be 1e130 labels a feature: their squares must stay finite."""
+    skewed = np.exp(Z[:, :1])
+    spread = float(curves_for(skewed).spread[0])
+    labels = np.linspace(-1.0, 1.0, 600)[:, None]
+    least = labels.std() * MARGIN / LARGEST_RATIO
+    found = find_curves(merge_rows(skewed * (share * least / spread), labels, np.ones(600)))
+    assert (found is not None) == usable
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-60, 1e60, 1e150])

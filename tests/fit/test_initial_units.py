@@ -35,3 +35,30 @@ def test_auto_takes_the_units_of_the_better_pilot_fits(longer):
     name, units, data = find_initial_units(backend, settings)
     assert errors[name] == min(errors.values())
     assert np.array_equal(data.rows, units.features(backend.rows.X))
+
+
+def test_bandwidths_have_the_units_of_the_data():
+    """With sizes, features are divided by the largest standard deviation; bandwidths leave them alone."""
+    backend = ProcessBackend(merge_rows(X, X[:, :1], np.ones(50)))
+    for schedule, scale in (("effective_size", X.std(axis=0).max()), ("power", 1.0)):
+        given = LocalEGOPRegressor(initial_metric="identity", schedule=schedule)._settings()
+        _, units, data = find_initial_units(backend, given)
+        assert units.transform == pytest.approx(np.eye(3) / scale)
+        assert np.ptp(data.rows[:, 1]) == pytest.approx(np.ptp(X[:, 1]) / scale)
+    given = LocalEGOPRegressor(initial_metric="variance", schedule="power")._settings()
+    assert find_initial_units(backend, given)[1].transform == pytest.approx(np.diag(1.0 / X.std(axis=0)))
+
+
+def test_power_is_taken_where_it_is_asked_for_and_curves_only_what_is_skewed():
+    rows = np.column_stack([np.exp(RNG.normal(size=300)), RNG.normal(size=300)])
+    backend = ProcessBackend(merge_rows(rows, rows[:, 1:], np.ones(300)))
+    name, units, _ = find_initial_units(backend, LocalEGOPRegressor(initial_metric="power")._settings())
+    assert name == "power" and units.curves.curved.tolist() == [True, False]
+    assert units.center == pytest.approx([0.0, rows[:, 1].mean()])
+    assert np.diagonal(units.transform) == pytest.approx([1.0, 1.0 / rows[:, 1].std()])
+
+
+@pytest.mark.parametrize("metric", [[1.0, np.nan, 1.0], [1.0, 2.0], np.eye(2), -np.eye(3)], ids=str)
+def test_impossible_metrics_are_refused(metric):
+    with pytest.raises(ValueError, match="initial_metric must be"):
+        feature_units(measure_extent(X, np.ones(50)), metric)

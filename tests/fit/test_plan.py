@@ -1,9 +1,11 @@
 """The plan of a fit: which trials there are, which one wins, and who does the work."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.selection.made_up import MadeUpHoldout, choices
 
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
@@ -11,7 +13,7 @@ from localegop._engine.sites import LocalSite
 from localegop._fit import plan
 from localegop._fit.plan import fit_field, fit_model
 from localegop._fit.process import ProcessBackend
-from localegop._selection.race import Looks
+from localegop._selection.race import Looks, Race
 from localegop.datasets import make_helix
 
 QUICK = {"n_iter": 1, "degree": 1, "ridge": 1e-2, "n_jobs": 1}
@@ -190,3 +192,72 @@ def test_queries_get_the_best_ridge_of_pilot_fits():
     _, _, data = plan.find_initial_units(backend, settings)
     errors = plan.run_pilot(backend, data, settings.ridges).errors
     assert chosen.ridge == settings.ridges[np.unravel_index(np.argmin(errors), errors.shape)[1]]
+
+
+def test_folds_with_fewer_axes_than_the_choice_has_quadratic_directions():
+    """A line leaves folds one or two axes; the choice made in the first of them has up to four bends."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    y = X @ np.array([1.0, 2.0, 3.0, 4.0])
+    X[3, 1] = 1e6
+    model = fitted(X, y, n_iter=1, n_jobs=1, final="polynomial")
+    assert model.decisions.choice.error < 0.5
+
+
+class MadeUpTrial:
+    """A trial of choices with such errors at a hundred points, give or take a swing; notes how it ends."""
+
+    looks = Looks(50, 100, 150, 180)
+
+    def __init__(self, means, n=1000, swing=0.01):
+        errors = np.tile(means, (200, 1)) + swing * np.tile([1.0, -1.0], 100)[:, None]
+        self.race = Race(MadeUpHoldout(errors), choices(len(means)))
+        self.race.run_to(100)
+        self.start = SimpleNamespace(data=SimpleNamespace(n=n))
+        self.finished = []
+
+    def finish(self, *, widen):
+        self.finished.append(widen)
+
+
+def settle(monkeypatch, *trials):
+    """Which of these trials wins, and how each was finished."""
+    monkeypatch.setattr(plan, "remember_rivals", lambda *_: None)
+    winner = plan._settle(list(trials))[0]
+    return trials.index(winner), [each.finished for each in trials]
+
+
+def test_the_trial_with_the_best_choice_is_finished_widely_and_others_if_they_may_be_better(monkeypatch):
+    mixed, even = (
+        MadeUpTrial([1.0, 9.0]),
+        MadeUpTrial([5.0, 5.1]),
+    )  # the worst choice of a trial is no matter
+    assert settle(monkeypatch, even, mixed) == (1, [[], [True]])
+    near = MadeUpTrial([1.01, 9.0], swing=0.2)
+    assert settle(monkeypatch, near, MadeUpTrial([1.0, 9.0])) == (1, [[False], [True]])
+
+
+def test_with_many_rows_all_that_may_be_better_try_wide_neighborhoods(monkeypatch):
+    for n, widely in ((plan.MANY_ROWS - 1, False), (plan.MANY_ROWS, True)):
+        near, best = MadeUpTrial([1.01, 9.0], n, swing=0.2), MadeUpTrial([1.0, 9.0], n)
+        assert settle(monkeypatch, near, best)[1] == [[widely], [True]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "times"), [({}, 3.0), ({"initial_metric": "variance", "n_iter": 0}, 1.0)]
+)
+def test_intervals_are_widened_where_axes_knew_the_labels(monkeypatch, changed, times):
+    """Residuals of points left out alone are too small there; see test_optimism.py for by how much."""
+    X, y = make_helix(150, 3, noise=0.1, random_state=0)
+    wide, asked = np.hstack([X, np.random.default_rng(0).normal(size=(150, 3))]), []
+    scores = []
+    for factor in (1.0, 3.0):
+        monkeypatch.setattr(
+            plan, "measure_optimism", lambda *given, told=factor: asked.append(given) or told
+        )
+        scores.append(fitted(wide, y, **QUICK | changed).calibration.scores)
+    np.testing.assert_allclose(scores[1], times * scores[0], rtol=1e-12)
+    if asked:
+        residuals, held_out, share = asked[0]
+        assert residuals.shape == (150, 1) and share == 0.8  # a fifth is held out at a time
+        assert np.mean(held_out) == pytest.approx(np.mean(residuals**2), rel=1.0)

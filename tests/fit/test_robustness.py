@@ -1,26 +1,31 @@
 """Robustness weights: local medians, spreads, Huber's weights, and labels that only look wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from localegop._data.rows import SMALLEST_WEIGHT, merge_rows
 from localegop._engine.centers import Widths
-from localegop._engine.gradient_field import spread_points
+from localegop._engine.gradient_field import learn_field, spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.sites import LocalSite
 from localegop._fit import robustness
+from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.process import ProcessBackend
 from localegop._fit.robustness import (
     AROUND,
     FULL_WEIGHT,
     NEIGHBORS,
     OUTLYING,
+    FinalSquares,
     LocalMedians,
     Spread,
     first_weights,
     huber_weights,
 )
 from localegop._predict.decisions import FORGOTTEN, weights_before
+from localegop._progress import SILENT
 from localegop.kernels import as_kernel
 from localegop.regressor import LocalEGOPRegressor
 
@@ -146,3 +151,17 @@ def test_weights_before_are_those_of_the_user_but_for_outliers():
 def test_as_many_residuals_as_there_are_tell_the_spread():
     sizes = np.ones((AROUND // 2, 1))
     assert Spread(data_of(X[: AROUND // 2], sizes), sizes).at(X[:3])[:, 0] == pytest.approx(1.4826)
+
+
+def test_squares_of_final_fits_are_those_of_points_left_out():
+    """At every anchor, the last one too: none knows its own label, or its own gradient."""
+    model = LocalEGOPRegressor(n_jobs=1, n_iter=1, final="polynomial", degree=1).fit(X, Y)._models[0]
+    choice, points = replace(model.decisions.choice, step=1), np.arange(300)
+    site, last = (LocalSite.own(model.data, some) for some in (points, points[298:]))
+    field = learn_field(site, model.data, model.decisions.update, (1e-2,), 1, SILENT)
+    found = FinalSquares(field, choice, points, gather=None)(site, points)
+    loo, _ = leave_one_out_fits(site, field, choice, np.inf)
+    np.testing.assert_allclose(found, loo.noise, rtol=1e-12)
+    # as if the last row were no anchor: it has no gradient of its own to leave out
+    others = FinalSquares(field, choice, points[:299], gather=None)(last, points[298:])
+    assert others[0] == pytest.approx(loo.noise[298], rel=1e-12) and others[1] != loo.noise[299]

@@ -80,6 +80,26 @@ def test_polynomials_and_global_processes_have_a_first_look_and_the_best_go_on()
     assert race.means.min() <= 1.05 * (race.weight @ every / race.weight.sum()).min()
 
 
+def test_a_third_of_the_coarse_grid_comes_through_the_first_look():
+    one = trial(n_iter=2, final="polynomial")
+    coarse = one.grid.coarse().choices(3)
+    errors, weight = one.holdout.errors(coarse, 0, one.looks.first)
+    best = np.argsort(weight @ errors)[: len(coarse) // 3]
+    assert len(one.opening.choices) == len(coarse) // 3 > 1
+    # ranked by what is expected at new points, so not just by the errors seen, but mostly
+    assert len({*one.opening.choices} & {coarse[k] for k in best}) >= 0.7 * len(best)
+
+
+def test_the_best_kriging_is_also_tried_after_all_steps():
+    opening = trial(n_iter=2, final="kriging").opening.choices
+    before, later = ([each for each in opening if each.step == step] for step in (0, 2))
+    assert len(before) == 4 and len(before) + len(later) == len(opening)
+    # the best, and that with half and twice its length
+    best = later[0].final
+    assert best in [each.final for each in before]
+    assert [each.final.length / best.length for each in later] == [1.0, 0.5, 2.0]
+
+
 @pytest.mark.parametrize(
     ("parameters", "kinds"),
     [
@@ -191,3 +211,18 @@ def test_sizes_go_on_doubling_as_long_as_errors_fall(monkeypatch):
         assert one.largest_size == 30.0 and one.widest == widest
         best = one._widen(Choice(0, 30.0, Polynomial(1, 0, 1e-4)))
         assert best.size == widest and best in one.race.choices
+
+
+@pytest.mark.parametrize(("rows", "few"), [(199, True), (200, False)])
+def test_folds_have_axes_of_their_own_below_a_hundred_rows_a_feature(rows, few):
+    backend = ProcessBackend(merge_rows(X[:rows, :2], Y[:rows, None], np.ones(rows)))
+    start = _start(backend, LocalEGOPRegressor(n_jobs=1)._settings())
+    assert Search(backend, start, draw_folds(rows, 0)).few_rows == few
+
+
+@pytest.mark.parametrize(("labels", "noisy"), [(CLEAN, 0), (Y, 1)], ids=["no noise", "noise"])
+def test_kriging_for_noise_competes_where_the_best_of_the_others_is_not_precise(monkeypatch, labels, noisy):
+    asked, those = [], trials.noisy_processes
+    monkeypatch.setattr(trials, "noisy_processes", lambda *given: asked.append(given) or those(*given))
+    assert trial(n_iter=1, labels=labels, final="kriging").opening.choices
+    assert len(asked) == noisy

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -44,6 +45,17 @@ def test_it_is_what_was_asked_for(model, split):
     _, _, queries, truth = split
     assert np.mean((model.predict(queries) - truth) ** 2) < 0.1 * truth.var()
     assert "global" in repr(choice.final).lower() and "all rows" in model.summary()
+
+
+def test_threads_that_ask_a_fresh_model_for_intervals_get_the_same_bits(split):
+    """Residuals, inverse and calibration are made when first asked for: here by both threads at once."""
+    X, y, queries, _ = split
+    expected = model_of(X, y).predict_interval(queries, [0.5, 0.9])
+    fresh = model_of(X, y)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(fresh.predict_interval, queries, [0.5, 0.9]) for _ in range(4)]
+        for found in asked:
+            np.testing.assert_array_equal(found.result(), expected)
 
 
 def test_predictions_are_those_of_the_process(model, split):

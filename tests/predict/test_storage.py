@@ -344,7 +344,7 @@ def test_other_formats_are_named(saved, tmp_path, other):
     files.write(tmp_path / "other", header | {"format": other}, arrays)
     with pytest.raises(
         ValueError,
-        match=rf"' has format {other}, but this version of localegop reads format 5: install .* again$",
+        match=rf"' has format {other}, but this version of localegop reads format 6: install .* again$",
     ):
         LocalEGOPRegressor.load(tmp_path / "other")
 

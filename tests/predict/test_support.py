@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor, Status
-from localegop._predict.support import FACTOR, NEIGHBORS, reach_from
+from localegop._engine.centers import Centers
+from localegop._engine.local_data import LocalData
+from localegop._predict.support import (
+    FACTOR,
+    NEIGHBORS,
+    find_support,
+    is_surrounded,
+    one_sidedness,
+    reach_from,
+)
 from localegop.datasets import make_helix
+from localegop.kernels import as_kernel
 
 QUICK = {"n_iter": 1, "n_jobs": 1}
 FINALS = {
@@ -187,3 +197,49 @@ def test_outputs_of_their_own_warn_once_too():
 def test_training_on_almost_nothing_says_nothing_about_distances():
     model = LocalEGOPRegressor(n_jobs=1).fit([[0.0], [0.0], [1.0]], [0.0, 1.0, 2.0])
     assert np.isfinite(silently(model.predict, [[5.0]])).all()
+
+
+def data_of(rows):
+    known = {"kernel": as_kernel("gaussian"), "max_neighbors": None, "radius": None, "threads": 1}
+    return LocalData(np.ascontiguousarray(rows), np.zeros((len(rows), 1)), np.ones(len(rows)), **known)
+
+
+def test_one_sidedness_is_a_squared_distance_in_units_of_the_variance():
+    """In the middle of a cloud none; far from it that to its mean, over its variance."""
+    cloud = data_of(np.random.default_rng(0).standard_normal((120, 2)))
+    beside = one_sidedness(cloud, Centers(np.array([[0.0, 0.0], [300.0, 0.0]])))
+    assert abs(beside[0]) < 0.2
+    assert beside[1] == pytest.approx(
+        (300.0 - cloud.rows[:, 0].mean()) ** 2 / cloud.rows[:, 0].var(), rel=0.5
+    )
+
+
+def test_what_is_surrounded():
+    ring = np.random.default_rng(0).uniform(0.0, 2.0 * np.pi, 200)
+    around = data_of(np.column_stack([np.cos(ring), np.sin(ring)]))
+    centers = Centers(np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 0.0]]))
+    told = is_surrounded(around, centers, np.array([1.0, 2.0, 2.0]), reach=0.1)
+    assert told.tolist() == [True, False, False]  # in the middle of a ring, and beside it
+    assert is_surrounded(around, centers, np.array([1.0, 2.0, 0.1]), reach=0.1)[2]  # near enough
+
+
+def test_where_queries_beyond_the_data_are_fitted():
+    """One at d times the reach is moved to a d-th of it, from the mean of the three nearest rows."""
+    grid = np.stack(np.meshgrid(np.arange(10.0), np.arange(10.0)), axis=2).reshape(-1, 2)
+    found = find_support(data_of(grid), np.array([[4.5, 4.5], [40.0, 4.0]]), reach=2.0)
+    assert found.beyond.tolist() == [False, True]
+    far = np.hypot(31.0, 1.0)  # to the third of the rows (9, 3), (9, 4), (9, 5)
+    assert found.remoteness == pytest.approx([np.sqrt(0.5) / 2.0, far / 2.0])
+    assert found.way[1] == pytest.approx([31.0 * (1.0 - (2.0 / far) ** 2), 0.0])
+    assert found.rows + found.way == pytest.approx(np.array([[4.5, 4.5], [40.0, 4.0]]))
+    slope = np.array([[[1.0, 1.0]], [[2.0, 5.0]]])
+    carried = found.carry_on(np.array([[1.0], [1.0]]), slope)[:, 0]
+    assert carried == pytest.approx([1.0, 1.0 + 2.0 * found.way[1, 0]])
+    assert found.drift(np.array([[4.0], [4.0]]))[:, 0] == pytest.approx([0.0, 2.0 * found.way[1, 0]])
+
+
+@pytest.mark.parametrize("reach", [np.inf, 1.0])
+def test_nobody_is_beyond_what_has_no_end(reach):
+    rows = np.array([[1e9, 0.0]])
+    alone = find_support(data_of(np.zeros((1, 2))), rows, reach)
+    assert alone.remoteness.tolist() == [0.0] and np.array_equal(alone.rows, rows) and not alone.way.any()

@@ -93,6 +93,11 @@ def test_choices_that_are_clearly_worse_do_not_reach_the_final():
     assert [each.step for each in race.choices] == [0, 1]
 
 
+def test_the_points_met_are_those_of_the_race_that_is_farthest():
+    errors = np.ones((400, 1))
+    assert Final([race_of(errors, points=200), race_of(errors, points=100)]).points == 200
+
+
 def test_a_race_without_finalists_is_left_out():
     errors = swinging(0.12, 1.0)
     one, two = race_of(np.hstack([errors, errors + 0.01]), 4 * [0.1]), race_of(errors + 5.0, 2 * [0.1])

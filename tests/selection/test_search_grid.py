@@ -103,6 +103,13 @@ def test_what_was_asked_for_stays_in_a_last_look():
     assert scheduled.sizes is None and scheduled.quadratic_directions == (0, 1)
 
 
+def test_a_last_look_where_no_size_fits_and_where_two_ridges_compete():
+    choice = Choice(2, 60.0, Polynomial(2, 1, 1e-4))
+    assert LARGE.finer(choice, 30.0).sizes == (60.0,)
+    two = replace(LARGE, ridges=(1e-4, 1e-2), sizes=(60.0, 30.0)).finer(choice, 500.0)
+    assert two.ridges == (1e-4, 1e-2, 0.3, 1.0) and len(two.sizes) == 3
+
+
 def test_a_wider_look_has_twice_the_size():
     wider = LARGE.wider(Choice(3, 120.0, Polynomial(1, 0, 1e-4)))
     assert wider.steps == (3,) and wider.sizes == (240.0,) and wider.ridges == LARGE.ridges

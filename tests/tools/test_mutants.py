@@ -29,6 +29,8 @@ def changes(code):
         ("a + b", ["a - b"]),
         ("-a", ["a"]),
         ("n = 3", ["n = 4"]),
+        ("n = 300", ["n = 900"]),
+        ("FAR, CROWD = 3, a", ["FAR, CROWD = (4, a)"]),
         ("x = 0.5", ["x = 1.5"]),
         ("f(True)", ["f(False)"]),
         ("min(a)", ["max(a)"]),
@@ -54,6 +56,10 @@ def test_one_thing_is_changed_at_a_time(code, expected):
         "def bytes_each(self):\n    return 8 * 3",
         "from a import min",
         "x: Literal[3]",
+        "BLOCK = 512",
+        "x = 0x9E3779B97F4A7C15",
+        "CROWDED_DIMENSION, CROWD = 8, 200_000",
+        "def query_seeds(rows, seed):\n    return rows * 3 + seed",
     ],
 )
 def test_what_decides_nothing_is_left_alone(code):

@@ -30,7 +30,7 @@ except ImportError:  # Windows, where files that are open cannot be removed anyw
 
 Array = NDArray[np.float64]
 
-FORMAT = 5
+FORMAT = 6
 HEADER = "localegop_header"
 CHECKSUM = 64  # hexadecimal digits of SHA-256
 MOST_AXES = 3

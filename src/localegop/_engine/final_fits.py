@@ -111,7 +111,7 @@ class Polynomial:
             shapes,
             widths,
             degree=min(self.degree, 1),
-            quadratic_directions=(self.n_quadratic_directions,),
+            quadratic_directions=(self._directions_of(data),),
             ridges=(self.ridge,),
             gradients=gradients,
             variances=variances,
@@ -126,13 +126,18 @@ class Polynomial:
             shapes,
             widths,
             degree=min(self.degree, 1),
-            n_quadratic_directions=self.n_quadratic_directions,
+            n_quadratic_directions=self._directions_of(data),
             ridge=self.ridge,
         )
 
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """See :class:`FinalFit`."""
         return fits.variance_factor
+
+    def _directions_of(self, data: LocalData) -> int:
+        """Count the quadratic directions; rows of a fold may have fewer axes than those chosen for."""
+        directions: int = min(self.n_quadratic_directions, data.dimension)
+        return directions
 
 
 @dataclass(frozen=True)

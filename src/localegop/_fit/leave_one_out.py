@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._core import Neighborhoods
+from localegop._engine.centers import Widths
 from localegop._engine.choice import Choice
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging
@@ -25,7 +26,7 @@ from localegop._predict.blocks import (
 )
 from localegop._predict.decisions import LooDiagnostics, weights_before
 from localegop._predict.gaps import GapLaw, compare_with_law, global_spread
-from localegop._predict.support import is_surrounded
+from localegop._predict.support import Spacing, is_surrounded
 from localegop._predict.uncertainty import (
     Calibration,
     correct_noise,
@@ -127,9 +128,11 @@ def _hold_out_of_process(
     everyone = np.arange(len(site))
     alone, centers = solved.without_own(everyone), data.own_centers(everyone)
     spread = global_spread(data, centers, shapes)
+    (distances,) = Spacing()(data, centers, shapes, Widths.of_scale(1.0, len(site)))
+    stays = is_surrounded(data, centers, distances, reach)
     yield HeldOut(
         *(everyone, site.labels - alone.value, alone.gradient),
-        *(alone.variance_factor, spread, site.sample_weight),
+        *(alone.variance_factor, spread, site.sample_weight * stays),
     )
     sizes, some = block_sizes(data), spread_points(len(site), MOST_BLOCKS_OF_PROCESS)
     for k, size in enumerate(sizes):

@@ -19,7 +19,7 @@ from localegop._engine.local_data import LocalData, TrainingData
 from localegop._engine.neighbor_lists import NeighborLists
 from localegop._engine.query_sampling import query_seeds
 from localegop._predict.gaps import squared_spread
-from localegop._predict.support import NEIGHBORS, is_surrounded
+from localegop._predict.support import NEIGHBORS, Spacing, is_surrounded
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int32]
@@ -67,10 +67,11 @@ class HeldOutFits:
         self, data: LocalData, centers: Centers, shapes: Array, widths: Widths
     ) -> tuple[Array, ...]:
         """See :class:`localegop._engine.sites.Work`."""
-        stays = np.ones(len(centers))
         if self.block:
             centers, distances = leave_out_blocks(data, centers, self.block)
-            stays = is_surrounded(data, centers, distances, self.reach).astype(float)
+        else:
+            (distances,) = Spacing()(data, centers, shapes, widths)
+        stays = is_surrounded(data, centers, distances, self.reach).astype(float)
         fit = self.final.fit(data, centers, shapes, widths, gradients=True, variances=True)
         spread = squared_spread(data, centers, shapes, widths)
         return fit.value, fit.gradient, fit.variance_factor, spread, stays

@@ -38,7 +38,7 @@ FAR = 1e75  # coordinates, labels and slopes in the units of the recursion; quer
 SMALL, LARGE = 1e-100, 1e100  # of what distances and ridges are multiplied with
 MOST_STEPS, MOST_SUBSAMPLES, MOST_LOCAL_FITS = 10_000, 100_000, 10_000_000
 MOST_ROWS = 2**48
-LOGARITHM = 1e6  # coefficients of the law of gaps, and logarithms that it was tested with
+LOGARITHM = 1e6  # coefficients of the law of gaps, and the logarithm of the largest error that it tells
 
 COUNT = Number(1, MOST_ROWS, whole=True)
 POSITIVE, SHARE = Number(SMALL, LARGE), Optional(Number(0.0))
@@ -315,7 +315,7 @@ def field_rules(
         "loo_gap_share": Entries(values, 0.0, 1.0),
         "loo_gap_excess": Entries(values, 0.0, MOST_SURPRISING),
         "loo_gap_coefficients": Entries((3, outputs), -LOGARITHM, LOGARITHM),
-        "loo_gap_largest": Entries((2,), -LOGARITHM, LOGARITHM),
+        "loo_gap_largest": Entries((outputs,), -LOGARITHM, LOGARITHM),
         **score_rules(a, _count_blocks(arrays), outputs),
     }
 

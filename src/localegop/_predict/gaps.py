@@ -25,7 +25,8 @@ STEEPEST = 6.0  # slope of the law, in the logarithm of either number
 USUAL_SLOPES = 2.0, 0.5  # squared errors grow as s^2: that is curvature
 ROUNDS = 50  # of the search for a law
 MOST_SURPRISING = 25.0  # squared error over the expected one, as which larger ones count too
-BEYOND_TESTED = np.log(2.0)  # how far the law is continued
+NEGLIGIBLE = 1e-6  # part of the largest weight up to which rows do not count
+BEYOND_TESTED = np.log(4.0)  # how far the law is continued: with curvature, to twice the squared distance
 
 
 def squared_spread(data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> Array:
@@ -53,8 +54,8 @@ class GapLaw:
     Parameters
     ----------
     coefficients : ndarray of shape (3, K)
-    largest : ndarray of shape (2,)
-        Largest logarithms of mean squared distance and variance factor that were tested.
+    largest : ndarray of shape (K,)
+        Logarithms of the largest squared errors beyond the noise that the law may tell.
     """
 
     coefficients: Array
@@ -63,25 +64,32 @@ class GapLaw:
     @classmethod
     def none(cls, outputs: int) -> GapLaw:
         """Return the law that there is nothing beyond the noise."""
-        return cls(np.vstack([np.full(outputs, -600.0), np.zeros((2, outputs))]), np.zeros(2))
+        return cls(np.vstack([np.full(outputs, -600.0), np.zeros((2, outputs))]), np.zeros(outputs))
 
     @classmethod
     def learn(
         cls, squares: Array, noise: Array, spread: Array, variance_factor: Array, weight: Array
     ) -> GapLaw:
-        """Find the law of squared errors (m, K), of which ``noise`` (m, K) is expected anyway."""
-        tested = weight > 0.0
+        """Find the law of squared errors (m, K), of which ``noise`` (m, K) is expected anyway.
+
+        It may tell what it tells at the places tested, and a little more, but no error larger than all that
+        were seen: both its numbers may be large at a query without ever having been so together.
+        """
+        tested = weight > NEGLIGIBLE * weight.max(initial=0.0)
         if not tested.any():
             return cls.none(squares.shape[1])
         squares, noise, weight = squares[tested], noise[tested], weight[tested]
         about = _logarithms(spread[tested], variance_factor[tested])
         each = [_fit_law(about, squares[:, k], noise[:, k], weight) for k in range(squares.shape[1])]
-        return cls(np.stack(each, axis=1), about.max(axis=0))
+        coefficients = np.stack(each, axis=1)
+        told = _powers(about, coefficients).max(axis=0) + BEYOND_TESTED
+        seen = np.log(np.maximum(squares.max(axis=0), TINY))
+        return cls(coefficients, np.minimum(told, seen))
 
     def __call__(self, spread: Array, variance_factor: Array) -> Array:
         """Squared error (m, K) beyond the noise."""
-        about = np.minimum(_logarithms(spread, variance_factor), self.largest + BEYOND_TESTED)
-        return _evaluate(about, self.coefficients)
+        powers = _powers(_logarithms(spread, variance_factor), self.coefficients)
+        return _exponentials(np.minimum(powers, self.largest))
 
 
 def compare_with_law(squares: Array, noise: Array, gap: Array) -> Array:
@@ -99,9 +107,14 @@ def _logarithms(spread: Array, variance_factor: Array) -> Array:
     return np.log(np.maximum(np.stack([spread, variance_factor], axis=1), TINY))
 
 
-def _evaluate(about: Array, coefficients: Array) -> Array:
-    power = coefficients[0] + np.einsum("mf,fk->mk", about, coefficients[1:], optimize=False)
-    squares: Array = np.exp(np.clip(power, -600.0, 300.0))
+def _powers(about: Array, coefficients: Array) -> Array:
+    """Logarithms (m, K) of what the law tells."""
+    powers: Array = coefficients[0] + np.einsum("mf,fk->mk", about, coefficients[1:], optimize=False)
+    return powers
+
+
+def _exponentials(powers: Array) -> Array:
+    squares: Array = np.exp(np.clip(powers, -600.0, 300.0))
     return squares
 
 
@@ -113,12 +126,12 @@ def _fit_law(about: Array, squares: Array, noise: Array, weight: Array) -> Array
     middle = np.sum(weight[:, None] * about, axis=0) / np.sum(weight)
     terms = np.column_stack([np.ones(len(about)), about - middle])
     usual = np.array([0.0, *USUAL_SLOPES])
-    shape = _evaluate(terms[:, 1:], usual[:, None])[:, 0]
+    shape = _exponentials(_powers(terms[:, 1:], usual[:, None]))[:, 0]
     beyond = max(float(np.sum(weight * (squares - noise))), 1e-3 * float(np.sum(weight * noise)))
     found: Array = usual.copy()
     found[0] = np.log(max(beyond / float(np.sum(weight * shape)), TINY))
     for _ in range(ROUNDS):
-        gap = _evaluate(terms[:, 1:], found[:, None])[:, 0]
+        gap = _exponentials(_powers(terms[:, 1:], found[:, None]))[:, 0]
         share = gap / (noise + gap)
         surprise = np.minimum(squares / (noise + gap), MOST_SURPRISING) - 1.0
         score = np.sum(terms * (weight * share * surprise)[:, None], axis=0)

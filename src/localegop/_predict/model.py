@@ -373,7 +373,7 @@ class Model:
         return Neighbors(order.astype(np.int64), weight[order])
 
     def multipliers(self, coverage: Array) -> Array:
-        """Factors (2, k, K) of the expected deviation that intervals of these coverages need."""
+        """Factors (3, k, K) of the expected deviation that intervals of these coverages need."""
         calibration = self.query_calibration if self.calibration is None else self.calibration
         return calibration.multipliers(coverage)
 

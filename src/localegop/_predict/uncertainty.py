@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from localegop._core import Neighborhoods
 from localegop._data.units import ROUNDING
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 # enough to follow noise that changes along the data.
 SURROUNDINGS_SIZE = 100.0
 PRIOR_BLOCKS = 5.0  # as many count as if errors around a query grew just as the law of gaps says
+NEGLIGIBLE = 1e-6  # part of all weight up to which rows do not count
 QUERY_HELD_OUT = 300  # points that the query strategy calibrates with
 
 
@@ -68,17 +70,18 @@ class Calibration:
         return replace(self, scores=factor * self.scores, gap_scores=factor * self.gap_scores)
 
     def multipliers(self, coverage: Array) -> Array:
-        """Factors (2, k, K) of the expected deviation that reach each coverage: near the rows, and in gaps.
+        """Factors (3, k, K) of what is expected that reach each coverage: near the rows, in gaps, beyond.
 
         A new point counts like one row more: the quantile is that of m + 1 scores. Factors are infinite
         with too few rows; with too few blocks those in gaps are the larger of those near the rows and the
-        score of the worst block.
+        score of the worst block. No scores tell how far f goes beyond the data: as if that were normal.
         """
         near = _quantiles(self.scores, self.weight_below, coverage)
         gaps = _quantiles(self.gap_scores, self.gap_weight_below, coverage)
-        worst = self.gap_scores.max(axis=0, initial=0.0)
+        worst = _worst_that_counts(self.gap_scores, self.gap_weight_below)
         gaps = np.where(np.isinf(gaps), np.maximum(near, worst), gaps)
-        return np.stack([near, np.where(np.isinf(near), np.inf, gaps)])
+        beyond = np.broadcast_to(ndtri(0.5 + 0.5 * coverage)[:, None], near.shape)
+        return np.stack([near, *(np.where(np.isinf(near), np.inf, other) for other in (gaps, beyond))])
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,16 @@ def _quantiles(scores: Array, weight_below: Array, coverage: Array) -> Array:
         enough = at < len(rising)
         factors[enough, k] = rising[at[enough]]
     return factors
+
+
+def _worst_that_counts(scores: Array, weight_below: Array) -> Array:
+    """Largest scores (K,) of rows that weigh more than next to nothing; 0 without any."""
+    if not len(scores):
+        return np.zeros(scores.shape[1])
+    counts = weight_below < (1.0 - NEGLIGIBLE) * weight_below[-1]
+    last = np.sum(counts, axis=0)[None]
+    worst: Array = np.take_along_axis(scores, last, axis=0)[0]
+    return worst
 
 
 def score_residuals(residuals: Array, expected: Array) -> Array:
@@ -157,13 +170,15 @@ def gap_ratio(loo: LooDiagnostics, near: Neighborhoods, threads: int) -> Array:
 def interval_widths(noise: Array, gap: Array, drift: Array, multipliers: Array) -> Array:
     """Half widths (q, K, k) of intervals, from what is expected (q, K) of noise, gaps and drift.
 
-    Multipliers (2, k, K) go from those near the rows to those in gaps with the gap's part of the squares.
+    Multipliers (3, k, K) go from those near the rows to those in gaps with the gap's part of the squares.
+    The last ones are those of the drift.
     """
     expected = np.hypot(noise, gap)
-    near, gaps = multipliers.transpose(0, 2, 1)[:, None]
+    near, gaps, beyond = multipliers.transpose(0, 2, 1)[:, None]
     with np.errstate(invalid="ignore"):  # infinite ones
         factor = np.where(np.isinf(near), np.inf, near + (gap / expected)[:, :, None] ** 2 * (gaps - near))
-    widths: Array = np.hypot(expected, drift)[:, :, None] * factor
+        moved = np.where(np.isinf(near), np.inf, drift[:, :, None] * beyond)
+    widths: Array = np.hypot(expected[:, :, None] * factor, moved)
     return widths
 
 
