@@ -54,6 +54,7 @@ from localegop.schedules import Geometric, PowerLaw
 
 Array = NDArray[np.float64]
 
+READERS = ("LocalEGOPRegressor", "LocalEGOPClassifier")  # of files without and with classes
 NO_ERRORS = "a fit on a cluster keeps no rows as given; fit a LocalEGOPRegressor"
 
 
@@ -82,6 +83,7 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         "verbose": ["verbose"],
         "callback": [callable, None],
     }
+    _classifies: ClassVar[bool] = False
     strategy: str
     outputs: str
     missing: str
@@ -376,6 +378,9 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         header, arrays = archive.read(path)
         with archive.explained(path):
             check_file(header, arrays)
+            has_classes = header.get("classes") is not None
+            reader = READERS[has_classes]
+            archive.require(has_classes == cls._classifies, f"it is to be read with {reader}.load")
             model = cls(**decode_parameters(header["parameters"], cls._parameter_constraints))
             model._validate_params()
             model._restore(header, arrays)
@@ -410,6 +415,7 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
+        self._check_queries(X)
         _ = self._explainers if requested.errors else ()  # kept here, so that they learn only once
         view = self._snapshot()
         parts = view._raw_fits(read_queries(view, X), requested)
@@ -419,6 +425,9 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
             if warning is not None:
                 warnings.warn(warning, stacklevel=3)
         return view._presented(parts)
+
+    def _check_queries(self, X: Any) -> None:
+        """Refuse queries that an estimator cannot answer; all kinds are welcome here."""
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""
