@@ -81,7 +81,7 @@ def find_classes(labels: NDArray[Any], weight: Array) -> tuple[NDArray[Any], NDA
     if classes.dtype == object and all(type(one) in (bool, int, float) for one in classes):
         classes = np.array(classes.tolist())
     try:
-        check_classification_targets(labels[used])
+        check_classification_targets(classes[found])
     except ValueError as error:
         raise ValueError(f"{error} For labels that are quantities take LocalEGOPRegressor.") from error
     _check_classes(classes.tolist(), found, weight[used])

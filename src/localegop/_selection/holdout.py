@@ -169,8 +169,7 @@ class Holdout:
         return values, labels, weight
 
     def _errors_at(self, fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
-        values = values_at(fold, site, choices, self.kriging_points)
-        return self.loss(choices, values, site.labels, site.sample_weight)
+        return errors_at(fold, site, choices, self.kriging_points, self.loss)
 
     def _weights(self, start: int, stop: int) -> Array:
         """Weights of the held-out points of a range."""
@@ -201,6 +200,18 @@ class Holdout:
             here = np.arange(max(start, first), min(stop, end)) - first
             parts += [(self.fold(k), here[at : at + BLOCK]) for at in range(0, len(here), BLOCK)]
         return parts
+
+
+def errors_at(
+    fold: LearnedFold,
+    site: Site,
+    choices: Sequence[Choice],
+    kriging_points: int = MAX_KRIGING_POINTS,
+    loss: Loss | None = None,
+) -> Array:
+    """Errors (point, choice) at some of the points held out: squared ones unless a loss is given."""
+    values = values_at(fold, site, choices, kriging_points)
+    return (SquaredError() if loss is None else loss)(choices, values, site.labels, site.sample_weight)
 
 
 def values_at(

@@ -6,6 +6,7 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from localegop.cli.columns import COUNTING, float_column
@@ -83,15 +84,12 @@ def _predict_classes(
     model, X, labels = queries.model, queries.X, queries.model.output_names_
     with console.timed("predict"), _told_once(queries, console) as beyond:
         p, *std = model.predict_proba(X, return_std=True) if args.std else [model.predict_proba(X)]
-        sets = model.predict_set(X, levels) if levels else None
+        sets = [model.predict_set(X, level) for level in levels]
     columns: dict[str, Any] = {"prediction": model.classes_[p.argmax(axis=1)]}
     columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(labels)}
     columns |= {f"std_{name}": std[0][:, k] for k, name in enumerate(labels) if std}
-    for at, level in enumerate(levels):
-        held = sets[:, at]
-        columns[f"set_{level:g}"] = [
-            "|".join(n for n, here in zip(labels, row, strict=True) if here) for row in held
-        ]
+    for level, held in zip(levels, sets, strict=True):
+        columns[f"set_{level:g}"] = ["|".join(compress(labels, row)) for row in held]
     queries.refuse_hidden(columns)
     with console.timed("write"):
         queries.write(need("pandas").DataFrame(columns))

@@ -144,7 +144,9 @@ class CalibrationDisplay:
             raise ValueError(f"n_groups must be from 1 to {p.size}, got {n_groups!r}")
         unknown = np.setdiff1d(labels, columns)
         if len(unknown):
-            raise ValueError(f"y has {unknown[0]!r}, which is none of the classes {columns.tolist()}")
+            raise ValueError(
+                f"y has {unknown.tolist()[0]!r}, which is none of the classes {columns.tolist()}"
+            )
         true = (labels[:, None] == columns).ravel()
         groups = np.array_split(np.argsort(p.ravel(), kind="stable"), n_groups)
         nominal = np.clip([p.ravel()[group].mean() for group in groups], 1e-9, 1.0 - 1e-9)
