@@ -145,8 +145,11 @@ def test_prediction_sets_cover_as_asked(rings):
     X, y = ring(2000, seed=2)
     sets = model.predict_set(X, coverage=[0.5, 0.8, 0.95])
     covered = sets[np.arange(len(y)), :, y].mean(axis=0)
-    np.testing.assert_allclose(covered[1:], [0.8, 0.95], atol=0.06)
-    assert sets.any(axis=2).all()
+    np.testing.assert_allclose(covered, [0.5, 0.8, 0.95], atol=0.06)
+    assert not sets[:, 0].any(axis=1).all()  # right more often than asked
+    full = model.predict_set(X, coverage=0.5, never_empty=True)
+    assert full[np.arange(len(y)), model.predict(X)].all()
+    assert (full >= sets[:, 0]).all()
     assert (model.predict_set(X[:5], 0.8) == sets[:5, 1]).all()
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict_set(X, coverage=1.5)

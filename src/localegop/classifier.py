@@ -168,18 +168,24 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         logs = np.log(self._fits(X, Requested(blended=True)).value)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
-    def predict_set(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> NDArray[np.bool_]:
+    def predict_set(
+        self, X: ArrayLike, coverage: ArrayLike = 0.9, *, never_empty: bool = False
+    ) -> NDArray[np.bool_]:
         """Predict sets of classes that hold the true class with the given probability.
 
         A class is in the set if it is at least as probable as needed for such a share of held-out points to
         have had their own class in the set (split conformal prediction), so no assumption is made about
-        probabilities. The most probable class is always in it.
+        probabilities. Where the model is right more often than asked, sets of the least certain rows
+        are empty.
 
         Parameters
         ----------
         X : array-like of shape (q, D)
         coverage : float or sequence of k floats, default=0.9
             Probabilities between 0 and 1, over all points, not for each of them.
+        never_empty : bool, default=False
+            Whether the most probable class is always in the set, which then holds the true one at least as
+            often as :meth:`predict` is right.
 
         Returns
         -------
@@ -189,6 +195,8 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         levels = check_coverage(coverage)
         probabilities = self._fits(X, Requested(blended=True)).value
         sets = self._calibration.sets(probabilities, levels)
+        if never_empty:
+            sets[np.arange(len(sets)), :, np.argmax(probabilities, axis=1)] = True
         return sets[:, 0] if np.ndim(coverage) == 0 else sets
 
     @property

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from localegop._engine.link import FLOOR, Link, best_link, fit_links, log_losses, log_positive
+from localegop._engine.link import FLOOR, Link, best_link, fit_links, log_losses, log_positive, with_doubt
 
 
 def draw(m=400, seed=0):
@@ -27,7 +27,7 @@ def test_fitted_links_have_the_least_penalized_log_loss(floor):
     def loss(at):
         p = Link(*at, floor).probabilities(estimates)
         penalty = 0.5 * ((at[0] - 1.0) ** 2 / 25.0 + (at[1] - 1.0) ** 2)
-        return np.sum(weight / weight.mean() * log_losses(p, labels)) + penalty
+        return np.sum(weight / weight.mean() * log_losses(p, with_doubt(labels))) + penalty
 
     found = minimize(loss, [1.0, 1.0], bounds=[(0.0, None)] * 2, method="L-BFGS-B")
     assert loss([link.slope, link.power]) <= found.fun + 1e-4
@@ -46,12 +46,20 @@ def test_floors_are_chosen_by_log_loss():
     estimates, labels, weight = draw()
 
     def loss(link):
-        return np.sum(weight * log_losses(link.probabilities(estimates), labels))
+        return np.sum(weight * log_losses(link.probabilities(estimates), with_doubt(labels)))
 
     best = loss(best_link(estimates, labels, weight))
     assert best <= loss(fit_links(estimates[:, None], labels, weight, 0.01)[0])
     assert best <= loss(fit_links(estimates[:, None], labels, weight, 0.3)[0])
     assert best < loss(Link())
+
+
+def test_nothing_is_certain_where_all_held_out_points_are_right():
+    labels = np.eye(2)[np.arange(100) % 2]
+    few = best_link(labels[:10], labels[:10], np.ones(10)).probabilities(labels[:1])[0, 0]
+    many = best_link(labels, labels, np.ones(100)).probabilities(labels[:1])[0, 0]
+    assert 0.8 < few < many < 1.0
+    assert many == pytest.approx(1.0 - 1.0 / 102, abs=0.01)
 
 
 def test_derivatives_are_those_of_probabilities():

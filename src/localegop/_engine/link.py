@@ -26,6 +26,7 @@ FLOOR = 0.05  # while choices are compared
 FLOORS = (0.01, 0.03, 0.1, 0.3)  # to choose from in the end
 USUAL = np.array([1.0, 1.0])  # slope and power that few points are drawn to
 SPREAD = np.array([5.0, 1.0])  # as if known to this standard deviation
+CHANCE = 2.0  # points that could have had any class
 MOST_STEPS = 25
 SMALLEST = 1e-300
 
@@ -95,7 +96,7 @@ def fit_links(estimates: Array, labels: Array, weight: Array, floor: float = FLO
     held = np.clip(estimates.transpose(1, 0, 2), LEAST, MOST)
     terms = np.stack([held, log_positive(held, floor)], axis=-1)  # (c, m, K, 2)
     found = np.repeat(USUAL[None], len(held), axis=0)
-    share = weight / weight.mean()
+    share, labels = weight / weight.mean(), with_doubt(labels)
     for _ in range(MOST_STEPS):
         step = _newton_step(terms, labels, share, found)
         before, found = found, np.maximum(found + step, 0.0)
@@ -103,6 +104,16 @@ def fit_links(estimates: Array, labels: Array, weight: Array, floor: float = FLO
             break
     found[found.sum(axis=1) == 0.0] = USUAL
     return [Link(float(slope), float(power), floor) for slope, power in found]
+
+
+def with_doubt(labels: Array) -> Array:
+    """Labels (m, K) as if a few points in all could as well have had any class.
+
+    Where no held-out point is predicted wrongly, probabilities would else be taken for certain.
+    """
+    doubt = CHANCE / (len(labels) + CHANCE)
+    found: Array = (1.0 - doubt) * labels + doubt / labels.shape[1]
+    return found
 
 
 def _newton_step(terms: Array, labels: Array, share: Array, found: Array) -> Array:
@@ -126,5 +137,8 @@ def _newton_step(terms: Array, labels: Array, share: Array, found: Array) -> Arr
 def best_link(estimates: Array, labels: Array, weight: Array, floors: Sequence[float] = FLOORS) -> Link:
     """Fit the link for estimates (m, K) with the floor of the least log loss."""
     links = [fit_links(estimates[:, None], labels, weight, floor)[0] for floor in floors]
-    losses = [float(np.sum(weight * log_losses(link.probabilities(estimates), labels))) for link in links]
+    losses = [
+        float(np.sum(weight * log_losses(link.probabilities(estimates), with_doubt(labels))))
+        for link in links
+    ]
     return links[int(np.argmin(losses))]

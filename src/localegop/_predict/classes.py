@@ -46,16 +46,14 @@ class ClassCalibration:
         """Return sets (q, k, K) of classes that hold the true one with each of k probabilities.
 
         A class belongs to a set if it is no less probable than the share asked for of held-out points found
-        their own. The most probable class always does; all do where too few points were held out to tell.
+        their own; all do where too few points were held out to tell.
         """
         least = np.zeros(len(coverage))
         if len(self.doubts):
             at = np.searchsorted(self.weight_below, needed_weight(coverage, float(self.weight_below[-1])))
             enough = at < len(self.doubts)
             least[enough] = 1.0 - self.doubts[at[enough]]
-        most = probabilities.max(axis=1)[:, None, None]
-        held = probabilities[:, None]
-        found: NDArray[np.bool_] = (held >= least[:, None] - 1e-12) | (held >= most)
+        found: NDArray[np.bool_] = probabilities[:, None] >= least[:, None] - 1e-12
         return found
 
 

@@ -18,9 +18,8 @@ MOST_QUADRATIC_DIRECTIONS = 3
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
 FINER = 2.0**0.5  # factor between the sizes of the last look
-LOGISTIC_RIDGES = (0.01, 0.1)
+LOGISTIC_RIDGES = (0.003, 0.03, 0.3)
 MOST_LOGISTIC_TERMS = 60  # of all classes together: more would take most of the time of a fit
-WIDER = (1.0, 2.0)  # sizes of logistic fits, over that of the polynomial they are like
 LARGE_RIDGES = (0.3, 1.0)  # which only the last look tries
 COARSE = 6  # steps at most in a first look
 
@@ -138,7 +137,7 @@ class SearchGrid:
 
 
 def logistic_choices(like: Choice, largest_size: float, dimension: int, classes: int) -> list[Choice]:
-    """List the logistic fits that may be as good as a polynomial, in neighborhoods as large or larger.
+    """List the logistic fits that may be as good as a polynomial, in neighborhoods up to the largest.
 
     Products are left out where they would be too many coefficients.
     """
@@ -153,7 +152,8 @@ def logistic_choices(like: Choice, largest_size: float, dimension: int, classes:
     ]
     sizes: list[float | None] = [None]
     if like.size is not None:
-        sizes = [like.size, *(f * like.size for f in WIDER[1:] if f * like.size <= largest_size)]
+        wider = [min(2.0 * like.size, largest_size), largest_size]  # the largest is nearly all rows
+        sizes = list(dict.fromkeys([like.size, *wider]))
     return [replace(like, size=size, final=one) for size in sizes for one in kinds]
 
 

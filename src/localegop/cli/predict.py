@@ -84,7 +84,7 @@ def _predict_classes(
     model, X, labels = queries.model, queries.X, queries.model.output_names_
     with console.timed("predict"), _told_once(queries, console) as beyond:
         p, *std = model.predict_proba(X, return_std=True) if args.std else [model.predict_proba(X)]
-        sets = [model.predict_set(X, level) for level in levels]
+        sets = [model.predict_set(X, level, never_empty=True) for level in levels]
     columns: dict[str, Any] = {"prediction": model.classes_[p.argmax(axis=1)]}
     columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(labels)}
     columns |= {f"std_{name}": std[0][:, k] for k, name in enumerate(labels) if std}
