@@ -15,6 +15,7 @@ from localegop._fit.plan import _may_be_better
 from localegop._fit.robustness import Spread, huber_weights
 from localegop._predict.blending import fade
 from localegop._predict.blocks import block_sizes
+from localegop._predict.coverage import needed_weight
 from localegop._predict.gaps import GapLaw, compare_with_law
 from localegop._predict.rivals import Rivals, in_half
 from localegop._predict.support import find_support, one_sidedness, reach_from
@@ -22,7 +23,6 @@ from localegop._predict.uncertainty import (
     correct_noise,
     expect_deviation,
     interval_widths,
-    needed_weight,
 )
 from localegop._selection import kriging
 from localegop._selection.final import Final

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from localegop import LocalEGOPRegressor
+from localegop import LocalEGOPClassifier, LocalEGOPRegressor
 from localegop.datasets import make_helix
 
 X, Y = make_helix(150, 3, random_state=0)
@@ -20,6 +20,7 @@ X, Y = make_helix(150, 3, random_state=0)
         LocalEGOPRegressor(n_jobs=1),
         LocalEGOPRegressor("query", n_iter=3, n_subsamples=20, n_jobs=1),
         LocalEGOPRegressor(loss="huber", n_iter=1, final="polynomial", n_jobs=1),
+        LocalEGOPClassifier(n_iter=1, n_jobs=1),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

@@ -133,7 +133,7 @@ class LocalFit {
     // The leading directions (n_quadratic_directions x dim).
     const double* directions() const { return directions_.data(); }
 
-  private:
+  protected:
     // Points per tile of the Gram matrix: as many as the first-level cache holds.
     std::size_t tile_size() const { return std::clamp<std::size_t>(3072 / rows_, 8, 128) * kLane; }
 

@@ -223,9 +223,10 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
                          std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
                          bool keep, std::optional<In<double, 1>> kept_targets, int degree,
                          std::vector<std::size_t> quadratic_directions, std::vector<double> ridges,
-                         bool gradients, bool variances, int threads) {
+                         bool gradients, bool variances, int threads, bool logistic) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
+    require(!logistic || outputs > 1, "logistic fits need one-hot labels of two classes or more");
     require(targets || scales, "either targets or scales must be given");
     require(!targets || targets->shape(0) == count, "targets must match the centers");
     require(!scales || scales->shape(0) == count, "scales must match the centers");
@@ -241,6 +242,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
     batch.keep = keep;
     if (keep && kept_targets) batch.kept_targets = kept_targets->data();
     batch.degree = degree;
+    batch.logistic = logistic;
     batch.quadratic_directions = quadratic_directions;
     batch.ridges = ridges;
 
@@ -474,7 +476,8 @@ NB_MODULE(_core, m) {
     m.def("localize", &localize_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
           "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a,
-          "quadratic_directions"_a, "ridges"_a, "gradients"_a, "variances"_a, "threads"_a);
+          "quadratic_directions"_a, "ridges"_a, "gradients"_a, "variances"_a, "threads"_a,
+          "logistic"_a = false);
     m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);

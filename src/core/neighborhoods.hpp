@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "local_fit.hpp"
+#include "logistic.hpp"
 #include "neighborhood.hpp"
 #include "parallel.hpp"
 #include "points.hpp"
@@ -34,6 +35,7 @@ struct Batch {
     bool keep = false;                     // the neighborhood of the last size, or
     const double* kept_targets = nullptr;  // count, with keep: one of this size
     int degree = -1;  // -1: no fits
+    bool logistic = false;  // whether labels are one-hot, and fits logistic
     std::vector<std::size_t> quadratic_directions;  // their numbers
     std::vector<double> ridges;
 };
@@ -62,7 +64,8 @@ class BatchWorker {
           fit_(points, std::max(batch.degree, 0),
                batch.quadratic_directions.empty() ? 0
                                                   : *std::max_element(batch.quadratic_directions.begin(),
-                                                                      batch.quadratic_directions.end())) {}
+                                                                      batch.quadratic_directions.end()),
+               batch.logistic) {}
 
     void operator()(std::size_t i) {
         const std::size_t dim = points_.dim;
@@ -103,11 +106,16 @@ class BatchWorker {
         std::size_t k = at * batch_.quadratic_directions.size() * batch_.ridges.size();
         for (std::size_t n_quadratic_directions : batch_.quadratic_directions)
             for (double ridge : batch_.ridges) {
-                fit_.solve(n_quadratic_directions, ridge, out_.values + k * outputs,
-                           out_.gradients ? out_.gradients + k * outputs * dim : nullptr);
+                double* value = out_.values + k * outputs;
+                double* gradient = out_.gradients ? out_.gradients + k * outputs * dim : nullptr;
+                if (!batch_.logistic || out_.variance_factors)
+                    fit_.solve(n_quadratic_directions, ridge, value, gradient);
                 if (out_.variance_factors)
                     out_.variance_factors[k] =
                         fit_.variance_factor(hood_.sample_weights(), hood_.count());
+                if (batch_.logistic)
+                    fit_.solve_logistic(hood_.indices(), hood_.count(), hood_.effective_size(),
+                                        n_quadratic_directions, ridge, value, gradient);
                 ++k;
             }
     }
@@ -117,7 +125,7 @@ class BatchWorker {
     const BatchResult& out_;
     std::vector<Neighbors>& kept_;
     Neighborhood hood_;
-    LocalFit fit_;
+    LogisticFit fit_;
 };
 
 template <class Interrupted>

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from localegop._engine.choice import Choice
+    from localegop.classifier import LocalEGOPClassifier
     from localegop.regressor import LocalEGOPRegressor
     from localegop.results import (
         ExtrapolationWarning,
@@ -20,6 +21,7 @@ __all__ = [
     "Choice",
     "ExtrapolationWarning",
     "FeatureGroup",
+    "LocalEGOPClassifier",
     "LocalEGOPRegressor",
     "LocalFits",
     "Neighbors",
@@ -33,6 +35,7 @@ _HOMES = {
     "Choice": "localegop._engine.choice",
     "ExtrapolationWarning": "localegop.results",
     "FeatureGroup": "localegop.results",
+    "LocalEGOPClassifier": "localegop.classifier",
     "LocalEGOPRegressor": "localegop.regressor",
     "LocalFits": "localegop.results",
     "Neighbors": "localegop.results",

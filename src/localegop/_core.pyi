@@ -53,6 +53,7 @@ def localize(
     gradients: bool,
     variances: bool,
     threads: int,
+    logistic: bool = False,
 ) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
 def krige(
     points: Points,

@@ -26,6 +26,11 @@ READ_NEXT = (
     "matter, model.predict_interval(X) how certain it is; docs/uncertainty.md says when to trust that"
 )
 
+READ_NEXT_OF_CLASSES = (
+    "model.predict_proba(X) has probabilities, model.predict_set(X) sets of classes, model.localize(X) "
+    "what is behind single ones; docs/classification.md explains them"
+)
+
 Line = tuple[str, str]
 
 
@@ -35,16 +40,18 @@ def summarize(model: Any) -> str:
     features = f"{model.n_features_in_:,}" + (f": {_listed(names)}" if names else "")
     lines: list[Line] = [("rows", f"{model.n_samples_:,}"), ("features", features)]
     outputs = model.output_names_
-    lines.append(("target" if len(outputs) == 1 else "targets", _listed(list(outputs))))
+    classes: bool = model._classifies
+    noun = "classes" if classes else "target" if len(outputs) == 1 else "targets"
+    lines.append((noun, _listed(list(outputs))))
     several = len(model._decisions) > 1
     for k, decisions in enumerate(model._decisions):
         of = f" of {outputs[k]}" if several else ""
         lines += [(label + of, text) for label, text in _decision_lines(decisions)]
-    lines += _noise_lines(model)
+    lines += _class_lines(model) if classes else _noise_lines(model)
     lines += _outlier_lines(getattr(model, "_models", []))
-    lines += _label_lines(model)
+    lines += [] if classes else _label_lines(model)
     lines += _group_lines(model)
-    lines.append(("read next", READ_NEXT))
+    lines.append(("read next", READ_NEXT_OF_CLASSES if classes else READ_NEXT))
     width = 2 + max(len(label) for label, _ in lines)
     return "\n".join([type(model).__name__, *(f"  {label:<{width}}{text}" for label, text in lines)])
 
@@ -62,13 +69,33 @@ def _decision_lines(decisions: Decisions) -> list[Line]:
             "nothing was compared at held-out rows: too few rows, everything given, or the query strategy"
         )
         return [*lines, ("error", text)]
-    r2 = 1.0 - choice.error
-    lines.append(("error", f"{choice.error:.3g} of the label variance at held-out rows (R2 {r2:.4f})"))
+    lines.append(("error", _error_text(decisions)))
     factor = gain(decisions.isotropic_error, choice.error)
     verdict = "the learned metric helps" if factor > HARDLY else "they would do as well"
     if not np.isnan(factor):
         lines.append(("gain", f"local linear fits in round neighborhoods: {factor:.3g} times; {verdict}"))
     return lines
+
+
+def _error_text(decisions: Decisions) -> str:
+    """How well the choice did at held-out rows."""
+    error = decisions.choice.error
+    if decisions.classes is not None:
+        return f"log loss at held-out rows {error:.3g} of that of the class frequencies"
+    return f"{error:.3g} of the label variance at held-out rows (R2 {1.0 - error:.4f})"
+
+
+def _class_lines(model: Any) -> list[Line]:
+    """Lines about what turns estimates into probabilities, and what sets were calibrated with."""
+    found = model._decisions[0].classes
+    link, count = found.link, len(found.doubts)
+    shape = f"power {link.power:.3g}, slope {link.slope:.3g}, floor {link.floor:.3g}"
+    if not count:
+        return [("probabilities", f"from estimates by a link that nothing was held out for ({shape})")]
+    return [
+        ("probabilities", f"from estimates by a link fitted at {count:,} held-out rows ({shape})"),
+        ("sets", f"calibrated so that they hold the classes of the asked share of these {count:,} rows"),
+    ]
 
 
 def _units_text(decisions: Decisions) -> str:
@@ -108,6 +135,7 @@ def _final_text(final: Any) -> str:
         kind = "rough" if final.rough else "smooth"
         return f"kriging: a small {kind} Gaussian process with {trend}, length {final.length:g}"
     name = ("local mean", "local linear", "local quadratic")[final.degree]
+    name = f"{name} logistic" if final.kind == "logistic" else name
     bends = _count(final.n_quadratic_directions, "leading direction")
     return f"{name} fit, ridge {final.ridge:.1e}" + (f", bent along {bends}" if final.degree == 2 else "")
 

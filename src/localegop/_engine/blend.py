@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from localegop import _core
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Logistic
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
@@ -86,6 +86,8 @@ def can_blend(data: LocalData, choice: Choice) -> bool:
     """Whether there are enough centers for a blend, and room for them."""
     if isinstance(choice.final, GlobalKriging):
         return False  # which answers as fast
+    if isinstance(choice.final, Logistic):
+        return False  # whose logits would have to be kept
     enough = 3 * (CANDIDATES + 1)
     room = MOST_BYTES / bytes_each(data, choice)
     return data.n >= enough and room >= min(data.n, MOST_CENTERS) // 4 and data.radius is None

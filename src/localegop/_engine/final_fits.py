@@ -90,6 +90,7 @@ class Polynomial:
     """
 
     kind: ClassVar[str] = "polynomial"
+    logistic: ClassVar[bool] = False
 
     degree: int
     n_quadratic_directions: int
@@ -115,6 +116,7 @@ class Polynomial:
             ridges=(self.ridge,),
             gradients=gradients,
             variances=variances,
+            logistic=self.logistic,
         )
         single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
         return FitsAtCenters(batch.scale[:, 0], batch.effective_size[:, 0], *single)
@@ -138,6 +140,21 @@ class Polynomial:
         """Count the quadratic directions; rows of a fold may have fewer axes than those chosen for."""
         directions: int = min(self.n_quadratic_directions, data.dimension)
         return directions
+
+
+@dataclass(frozen=True)
+class Logistic(Polynomial):
+    """Local multinomial logistic regression on one-hot labels, whose values are probabilities.
+
+    Logits are what the values of a :class:`Polynomial` are, with the same constants.
+    """
+
+    kind: ClassVar[str] = "logistic"
+    logistic: ClassVar[bool] = True
+
+    def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
+        """See :class:`FinalFit`."""
+        raise AssertionError("logistic fits are not blended")
 
 
 @dataclass(frozen=True)

@@ -268,6 +268,7 @@ class LocalData:
         ridges: Sequence[float] = (0.0,),
         gradients: bool = False,
         variances: bool = False,
+        logistic: bool = False,
         keep: bool = False,
         kept_widths: Widths | None = None,
     ) -> LocalBatch:
@@ -283,6 +284,9 @@ class LocalData:
         quadratic_directions : sequence of int
             Numbers of leading directions whose products with all features join the linear terms.
         ridges : sequence of float
+        logistic : bool
+            Whether labels are one-hot and fits logistic, whose values are probabilities; variance factors
+            are those of fits to the labels themselves.
         gradients, variances, keep : bool
             What to return beyond values; ``keep`` means the neighborhoods of the last width.
         kept_widths : Widths or None
@@ -302,6 +306,7 @@ class LocalData:
             gradients,
             variances,
             self.threads,
+            logistic,
         )
         return LocalBatch(scale, size, value, gradient, variance, hoods)
 

@@ -27,7 +27,7 @@ STEPS_BY_SIZE, STEPS_BY_BANDWIDTH = 4, 150
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of :class:`localegop.LocalEGOPRegressor`, checked."""
+    """Parameters of an estimator, checked."""
 
     strategy: str
     schedule: Any
@@ -82,6 +82,11 @@ class Settings:
         return self.loss == "huber"
 
     @property
+    def classifies(self) -> bool:
+        """Whether labels are one-hot, and choices compared by log loss."""
+        return self.loss == "log"
+
+    @property
     def metric_is_free(self) -> bool:
         """Whether the initial metric is to be found."""
         return isinstance(self.initial_metric, str) and self.initial_metric == "auto"
@@ -98,8 +103,13 @@ class Settings:
 
     @property
     def may_fit_polynomials(self) -> bool:
-        """Whether polynomials compete for the final fit."""
-        return self.final in ("auto", "polynomial")
+        """Whether polynomials compete for the final fit, or show where logistic fits may be good."""
+        return self.final in ("auto", "polynomial", "logistic")
+
+    @property
+    def may_fit_logistic(self) -> bool:
+        """Whether logistic fits compete for the final fit, or are asked for."""
+        return self.classifies and self.final in ("auto", "logistic")
 
     def may_use_all(self, n: int) -> bool:
         """Whether processes of all of n rows compete for the final fit, or are asked for."""

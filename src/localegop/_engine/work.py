@@ -27,6 +27,7 @@ class PolynomialFits:
     quadratic_directions: tuple[int, ...] = (0,)
     gradients: bool = False
     variances: bool = False
+    logistic: bool = False
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
@@ -48,6 +49,7 @@ class PolynomialFits:
             ridges=self.ridges,
             gradients=self.gradients,
             variances=self.variances,
+            logistic=self.logistic,
         )
         found = [batch.value]
         if self.gradients:

@@ -87,7 +87,7 @@ def _start(backend: Backend[D, M_co], settings: Settings, metric: str | Array) -
     center, transform = feature_units(rows.features, metric)
     if isinstance(metric, str) and metric == "identity" and not settings.by_size:
         transform = np.eye(rows.dimension)  # bandwidths have the units of the data
-    units = Units(center, transform, rows.labels.mean, rows.labels.std)
+    units = Units(center, transform, *_label_units(rows, settings))
     return _in_units(backend, settings, metric, units)
 
 
@@ -98,8 +98,14 @@ def _curved_start(backend: Backend[D, M_co], settings: Settings, curves: Curves 
     if curves is not None:
         center = np.where(curves.curved, 0.0, center)
         transform = np.diag(np.where(curves.curved, 1.0, np.diagonal(transform)))
-    units = Units(center, transform, rows.labels.mean, rows.labels.std, curves)
+    units = Units(center, transform, *_label_units(rows, settings), curves)
     return _in_units(backend, settings, "power", units)
+
+
+def _label_units(rows: Rows, settings: Settings) -> tuple[Array, Array]:
+    """Mean and scale (K,) of the labels; one-hot ones stay as they are, and classes alike."""
+    mean, std = rows.labels.mean, rows.labels.std
+    return (np.zeros_like(mean), np.ones_like(std)) if settings.classifies else (mean, std)
 
 
 def _in_units(

@@ -19,6 +19,7 @@ from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._engine.threads import work_together
 from localegop._fit.backend import Backend, D, M_co
+from localegop._fit.class_calibration import calibrate_classes, uncalibrated_classes
 from localegop._fit.initial_axes import (
     RULES,
     FirstRound,
@@ -125,7 +126,8 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     if grid_for(start.decisions.settings, start.data).settled or start.data.n < FEWEST_POINTS:
         decisions = start.decisions
         alone = Rivals.none(decisions.units.transform, decisions.choice)
-        return replace(start, decisions=replace(decisions, rivals=alone))
+        classes = uncalibrated_classes() if decisions.settings.classifies else None
+        return replace(start, decisions=replace(decisions, rivals=alone, classes=classes))
     search = Search(backend, start, draw_folds(start.data.n, start.decisions.settings.seed))
     progress.expect(4)
     trials = [Trial(search, start)]
@@ -137,13 +139,19 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     left = _most_promising(trials)
     progress.advance()
     best, choice, errors, rivals = _settle(left)
+    classes = calibrate_classes(best.holdout, choice) if search.settings.classifies else None
     progress.advance()
     baseline.keep(1)
     baseline.run_to(Looks.last)
     decisions = replace(
-        best.start.decisions, choice=choice, isotropic_error=float(baseline.means[0]), rivals=rivals
+        best.start.decisions,
+        choice=choice,
+        isotropic_error=float(baseline.means[0]),
+        rivals=rivals,
+        classes=classes,
     )
-    return replace(best.start, decisions=decisions, held_out=errors if best.knows_labels(choice) else None)
+    too_small = best.knows_labels(choice) and not search.settings.classifies
+    return replace(best.start, decisions=decisions, held_out=errors if too_small else None)
 
 
 def _trial_from_pilots(search: Search[D, M_co]) -> Trial[D, M_co]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.final_fits import Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.local_data import LocalData, half_of
@@ -26,8 +27,9 @@ from localegop._progress import SILENT
 from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
 from localegop._selection.holdout import Holdout, LearnedFold
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
+from localegop._selection.losses import LogLoss, Loss, SquaredError
 from localegop._selection.race import Looks, Race
-from localegop._selection.search_grid import SearchGrid, grid_for
+from localegop._selection.search_grid import MOST_LOGISTIC_TERMS, SearchGrid, grid_for, logistic_choices
 
 Array = NDArray[np.float64]
 
@@ -39,6 +41,7 @@ FINISHERS = 6  # of these, that may reach the final
 OF_EACH_KIND = 2  # that do so in any case, unless clearly worse
 FEW_KRIGING_POINTS = 100  # neighbors with which kinds of kriging meet first, at a quarter of the cost
 PROCESSES = 8  # kinds of kriging that go on
+MOST_LIKE, FEW_LOGISTIC = 1, 2  # polynomials that logistic fits are made like, and how many go on
 MOST_STEPS = 2  # after which kriging is tried again
 FINE = 5e-3  # error over variance below which local kriging is tried beside processes of all rows
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
@@ -77,6 +80,10 @@ class Search(Generic[D, M_co]):
         """Whether axes found from all rows, being few, would know too much of those held out."""
         data = self.start.data
         return data.n < ROWS_PER_FEATURE * data.dimension
+
+    def new_loss(self) -> Loss:
+        """Return what a trial compares choices by."""
+        return LogLoss(self.backend.rows.labels.mean) if self.settings.classifies else SquaredError()
 
     @property
     def may_use_all_rows(self) -> bool:
@@ -120,7 +127,9 @@ class Trial(Generic[D, M_co]):
         self._fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
-        self.holdout = Holdout(self._learn_fold, [len(fold) for fold in search.folds])
+        self.holdout = Holdout(
+            self._learn_fold, [len(fold) for fold in search.folds], loss=search.new_loss()
+        )
 
     @cached_property
     def largest_size(self) -> float:
@@ -171,14 +180,34 @@ class Trial(Generic[D, M_co]):
         if not self._anchors_are_all:
             race.join([as_choice(for_more_rows(one)) for one in found])
         race.run_to(self.looks.second)
-        best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
+        best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
         if best[Polynomial]:
             race.keep(MOST_COMPARED, OF_EACH_KIND)
             race.join(self._best_of(self._choices(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
+            race.join(self._find_logistic(race))
         if best[Kriging] and self.grid.steps[-1] > 0:
             race.join(self._race_later(best[Kriging], race))
+        if self.search.settings.final == "logistic":
+            race.keep_only(
+                np.array([k for k, one in enumerate(race.choices) if isinstance(one.final, Logistic)])
+            )
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return race
+
+    def _find_logistic(self, race: Race) -> list[Choice]:
+        """Find logistic fits that come through a first look, among those like the best polynomials."""
+        settings = self.search.settings
+        affordable = settings.final == "logistic" or math.prod(self._shape) <= MOST_LOGISTIC_TERMS
+        if not (settings.may_fit_logistic and affordable):
+            return []
+        best = [one for one in race.ranked if type(one.final) is Polynomial][:MOST_LIKE]
+        alike = [one for like in best for one in logistic_choices(like, self.largest_size, *self._shape)]
+        return self._best_of(list(dict.fromkeys(alike)), FEW_LOGISTIC)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Numbers of features and outputs."""
+        return self.start.data.dimension, len(self.search.backend.rows.labels.mean)
 
     def knows_labels(self, choice: Choice) -> bool:
         """Whether axes or metrics of a choice are found from the labels."""
@@ -223,7 +252,7 @@ class Trial(Generic[D, M_co]):
     def finish(self, *, widen: bool) -> None:
         """Finish the race but for the final: look around the best polynomial, at larger sizes if asked."""
         race = self.race
-        polynomials = [k for k, one in enumerate(race.choices) if isinstance(one.final, Polynomial)]
+        polynomials = [k for k, one in enumerate(race.choices) if type(one.final) is Polynomial]
         if polynomials:
             best = race.choices[min(polynomials, key=lambda k: race.expected()[k])]
             if widen:

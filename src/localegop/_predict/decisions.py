@@ -11,6 +11,7 @@ from localegop._data.units import Units
 from localegop._engine.choice import Choice
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
+from localegop._predict.classes import ClassCalibration
 from localegop._predict.gaps import GapLaw
 from localegop._predict.rivals import Rivals
 
@@ -39,6 +40,8 @@ class Decisions:
         :mod:`localegop._predict.support`.
     rivals : Rivals or None
         Choices that came close; None if there was nothing to choose.
+    classes : ClassCalibration or None
+        How estimates become probabilities of classes; None if labels are no classes.
     """
 
     settings: Settings
@@ -50,6 +53,7 @@ class Decisions:
     isotropic_error: float = np.nan
     reach: float = np.inf
     rivals: Rivals | None = None
+    classes: ClassCalibration | None = None
 
     def in_axes(self, axes: Array) -> Decisions:
         """Decisions for other axes (D, r)."""

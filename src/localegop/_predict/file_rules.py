@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.archive import require
+from localegop._data.archive import require, shown
 from localegop._data.curves import MOST_SKEWED
 from localegop._data.schema import (
     LARGEST,
@@ -42,6 +43,18 @@ LOGARITHM = 1e6  # coefficients of the law of gaps, and the logarithm of the lar
 
 COUNT = Number(1, MOST_ROWS, whole=True)
 POSITIVE, SHARE = Number(SMALL, LARGE), Optional(Number(0.0))
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A text, a number or a truth value."""
+
+    def check(self, name: str, value: Any) -> None:
+        """See :class:`localegop._data.schema.Rule`."""
+        known = type(value) in (str, int, float, bool)
+        require(known, f"{name} is {shown(value)}, but must be a text, a number, true or false")
+
+
 FILE = Fields(
     {
         "format": COUNT,
@@ -54,15 +67,20 @@ FILE = Fields(
         "feature_names": Optional(Sequence(Text())),
         "models": Sequence(Some()),
         "columns": Optional(Some()),
+        "classes": Optional(
+            Fields({"kind": Text(tuple("biufUO")), "labels": Sequence(Scalar()), "target": Text()})
+        ),
     }
 )
+POLYNOMIAL: dict[str, Rule] = {
+    "kind": Text(),
+    "degree": Number(0, 2, whole=True),
+    "n_quadratic_directions": Number(0, MOST_ROWS, whole=True),
+    "ridge": Number(0.0, LARGE),
+}
 FINAL_RULES: dict[str, dict[str, Rule]] = {
-    "polynomial": {
-        "kind": Text(),
-        "degree": Number(0, 2, whole=True),
-        "n_quadratic_directions": Number(0, MOST_ROWS, whole=True),
-        "ridge": Number(0.0, LARGE),
-    },
+    "polynomial": POLYNOMIAL,
+    "logistic": POLYNOMIAL,
     "kriging": {
         "kind": Text(),
         "length": Number(1e-6, 1e6),
@@ -92,6 +110,7 @@ RIVALS = Fields(
         "picks": Sequence(Number(0, MOST_RIVALS, whole=True)),
     }
 )
+LINK = Fields({"slope": Number(0.0, 1e6), "power": Number(0.0, 1e6), "floor": Number(1e-6, 1e6)})
 MODEL: dict[str, Rule] = {
     "choice": CHOICE,
     "rivals": Optional(RIVALS),
@@ -110,7 +129,9 @@ def check_file(header: Mapping[str, Any], arrays: Collection[str]) -> None:
 
     ``arrays`` are the names of its arrays, each of which must belong to one of its models.
     """
-    FILE.check("header", {"columns": None, **header})  # files of earlier versions say nothing of columns
+    FILE.check(
+        "header", {"columns": None, "classes": None, **header}
+    )  # earlier versions say nothing of these
     if header.get("columns") is not None:
         check_columns(header["columns"], header["feature_names"])
     names, outputs = header["feature_names"], len(header["output_names"])
@@ -141,27 +162,28 @@ def check_model(
         Rows that the model was fitted to.
     """
     steps = Optional(Number(0, MOST_STEPS, whole=True))
-    Fields(MODEL | {"steps": steps, "blend_near": Optional(POSITIVE)}).check("model", header)
+    rules: dict[str, Rule] = {"steps": steps, "blend_near": Optional(POSITIVE)}
+    Fields(MODEL | rules | ({"link": LINK} if settings.classifies else {})).check("model", header)
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    rules = check_decisions(header, own, settings)
+    entries = check_decisions(header, own, settings)
     found, n = header["steps"], side(own, "rows", 0)
     field = settings.strategy == "field"
     require((found is None) != field, f"model.steps is {found} with strategy={settings.strategy!r}")
     require(not field or header["choice"]["step"] <= found, "model.choice.step is more than model.steps")
-    outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
-    rules |= row_rules(n, outputs, r) | {
+    outputs, r = entries["label_scale"].shape[0], entries["transform"].shape[1]
+    entries |= row_rules(n, outputs, r) | {
         "position": Entries((n_given,), -1, n - 1, whole=True),
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
-    rules |= robustness_rules(n, settings)
+    entries |= robustness_rules(n, settings)
     if "features" in own:
-        rules["features"] = Entries((n, rules["center"].shape[0]))
+        entries["features"] = Entries((n, entries["center"].shape[0]))
     if field:
-        rules |= field_rules(own, n, outputs, r, found)
+        entries |= field_rules(own, n, outputs, r, found)
         check_anchors(header["choice"], n, side(own, "loo_noise", 0))
     elif "scores" in own:
-        rules |= score_rules(side(own, "scores", 0), _count_blocks(own), outputs)
-    check_arrays(own, rules)
+        entries |= score_rules(side(own, "scores", 0), _count_blocks(own), outputs)
+    check_arrays(own, entries)
     check_products(own)
 
 
@@ -199,6 +221,10 @@ def check_decisions(
             not bool(((spread > 0.0) & (spread < SMALL)).any()),
             f"array 'curve_spread' has entries below {SMALL:g} that are not 0",
         )
+    if settings.classifies:
+        m = side(arrays, "class_doubts", 0)
+        rules["class_doubts"] = Entries((m,), 0.0, 1.0, rising=True)
+        rules["class_weight_below"] = Entries((m,), SMALL, rising=True)
     if named is None:
         vector = "initial_metric" in arrays and arrays["initial_metric"].ndim == 1
         rules["initial_metric"] = Entries((features,) if vector else (features, features), -1e200, 1e200)
@@ -231,6 +257,8 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     kind, by_field = final.get("kind"), settings.strategy == "field"
     Text(tuple(FINAL_RULES) if by_field else ("polynomial",)).check("model.choice.final.kind", kind)
     Fields(FINAL_RULES[kind]).check("model.choice.final", final)
+    known = kind != "logistic" or settings.classifies
+    require(known, "model.choice.final is logistic, but the labels are no classes")
     if kind == "kriging":
         require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
         return

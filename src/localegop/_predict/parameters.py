@@ -40,7 +40,9 @@ def encode_parameters(parameters: Mapping[str, Any], seed: int) -> dict[str, Any
     kept = {name: value for name, value in parameters.items() if name not in OF_THE_MACHINE}
     encoded = dict(kept, random_state=seed)
     for name, value in encoded.items():
-        if type(value).__name__ in SCHEDULES:
+        if name == "class_weight" and isinstance(value, Mapping):
+            encoded[name] = _encode_class_weight(value)
+        elif type(value).__name__ in SCHEDULES:
             encoded[name] = {"schedule": type(value).__name__, **asdict(value)}
         elif isinstance(value, Kernel) and KERNELS.get(value.name) == value:
             encoded[name] = value.name
@@ -68,12 +70,29 @@ def decode_parameters(encoded: Mapping[str, Any], constraints: Mapping[str, list
         if isinstance(value, dict):
             require(name == "schedule", f"parameter {name!r} is {shown(value)}, but must not be an object")
             decoded[name] = _decode_schedule(value)
+        elif isinstance(value, list) and name == "class_weight":
+            decoded[name] = _decode_class_weight(value)
         elif isinstance(value, list):
             require(
                 name == "initial_metric", f"parameter {name!r} is {shown(value)}, but must not be a list"
             )
             decoded[name] = _decode_metric(value)
     return decoded
+
+
+def _encode_class_weight(value: Mapping[Any, Any]) -> list[list[Any]]:
+    """Turn labels of classes with their factors into a list of pairs, as keys in JSON are text."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in value]
+    return [[label, float(factor)] for label, factor in zip(labels, value.values(), strict=True)]
+
+
+def _decode_class_weight(value: list[Any]) -> dict[Any, float]:
+    """Turn pairs of labels and positive factors into a mapping."""
+    for pair in value:
+        known = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float)
+        require(known, f"parameter 'class_weight' has {shown(pair)}, which is no class with a number")
+        POSITIVE.check("parameter 'class_weight'", pair[1])
+    return {label: float(factor) for label, factor in value}
 
 
 def _decode_metric(value: list[Any]) -> Array:

@@ -20,13 +20,15 @@ from localegop._data.curves import Curves
 from localegop._data.units import Units
 from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.final_fits import Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
+from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
+from localegop._predict.classes import ClassCalibration
 from localegop._predict.decisions import Decisions, LooDiagnostics
 from localegop._predict.file_rules import FAR, check_file, check_model
 from localegop._predict.later import Later
@@ -39,9 +41,10 @@ from localegop.kernels import as_kernel
 Array = NDArray[np.float64]
 
 UNITS = tuple(entry.name for entry in fields(Units) if entry.name != "curves")
+CLASSES = ("doubts", "weight_below")  # arrays of ClassCalibration
 CURVES = tuple(entry.name for entry in fields(Curves))
 SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
-FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Kriging, GlobalKriging)}
+FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Logistic, Kriging, GlobalKriging)}
 
 
 def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -96,6 +99,9 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
         "initial_metric": metric if isinstance(metric, str) else None,
         "covariance_cap": decisions.update.covariance_cap,
     }
+    if decisions.classes is not None:
+        header["link"] = asdict(decisions.classes.link)
+        arrays |= {f"class_{name}": getattr(decisions.classes, name) for name in CLASSES}
     return header, arrays
 
 
@@ -229,6 +235,7 @@ def unpack_decisions(
         _or_nan(header["isotropic_error"]),
         np.inf if header["reach"] is None else float(header["reach"]),  # may be a very large whole number
         _unpack_rivals(header["rivals"], arrays),
+        _unpack_classes(header.get("link"), arrays),
     )
 
 
@@ -237,6 +244,13 @@ def _unpack_rivals(header: Mapping[str, Any] | None, arrays: Mapping[str, Array]
         return None
     every = tuple(Rival(_unpack_choice(one["choice"]), one["origin"]) for one in header["every"])
     return Rivals(arrays["initial_transform"], every, tuple(header["picks"]))
+
+
+def _unpack_classes(link: Mapping[str, Any] | None, arrays: Mapping[str, Array]) -> ClassCalibration | None:
+    if link is None:
+        return None
+    numbers = {name: float(number) for name, number in link.items()}
+    return ClassCalibration(Link(**numbers), *(arrays[f"class_{name}"] for name in CLASSES))
 
 
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:

@@ -19,6 +19,7 @@ from localegop._core import Neighborhoods
 from localegop._data.units import ROUNDING
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.gradient_field import FEWEST_GRADIENTS, GradientField
+from localegop._predict.coverage import needed_weight
 from localegop._predict.decisions import LooDiagnostics
 
 Array = NDArray[np.float64]
@@ -128,12 +129,6 @@ def score_residuals(residuals: Array, expected: Array) -> Array:
     """Sizes of residuals over what was expected of them."""
     scores: Array = np.abs(residuals) / expected
     return scores
-
-
-def needed_weight(coverage: Array, total: float) -> Array:
-    """Sum of weights, of such a total, that scores must reach for each coverage."""
-    needed: Array = coverage * (total + 1.0) * (1.0 - 1e-12)  # rounding in the sums must not cost a row
-    return needed
 
 
 def correct_noise(residuals: Array, variance_factor: Array) -> Array:

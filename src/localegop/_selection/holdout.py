@@ -1,4 +1,4 @@
-"""Squared errors of choices at points that were held out, by fields learned without them."""
+"""Errors of choices at points that were held out, by fields learned without them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Polynomial
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.sites import Site
 from localegop._engine.work import KrigingFits, PolynomialFits
+from localegop._selection.losses import Loss, SquaredError
 
 Array = NDArray[np.float64]
 
@@ -96,6 +97,8 @@ class Holdout:
         Numbers of points that the folds hold out.
     kriging_points : int
         Neighbors that kriging uses at most.
+    loss : Loss or None
+        What errors are; squared errors if none is given.
     """
 
     def __init__(
@@ -103,7 +106,9 @@ class Holdout:
         learn: Callable[[int], LearnedFold],
         sizes: Sequence[int],
         kriging_points: int = MAX_KRIGING_POINTS,
+        loss: Loss | None = None,
     ) -> None:
+        self.loss = SquaredError() if loss is None else loss
         self._learn, self._learned, self.kriging_points = learn, dict[int, LearnedFold](), kriging_points
         self._ends = np.cumsum(sizes)
         self._known: dict[Choice, Array] = {}  # errors at the first points, which races ask for repeatedly
@@ -126,10 +131,10 @@ class Holdout:
 
     def with_kriging_points(self, most: int) -> Holdout:
         """Take the same points, with kriging that uses other numbers of neighbors."""
-        return Holdout(self.fold, np.diff(self._ends, prepend=0).tolist(), most)
+        return Holdout(self.fold, np.diff(self._ends, prepend=0).tolist(), most, self.loss)
 
     def errors(self, choices: Sequence[Choice], start: int, stop: int) -> tuple[Array, Array]:
-        """Squared errors (point, choice) at held-out points from ``start`` to ``stop``; their weights.
+        """Errors (point, choice) at held-out points from ``start`` to ``stop``; their weights.
 
         They are remembered: a choice that joins several races is not measured twice.
         """
@@ -153,8 +158,18 @@ class Holdout:
         found = self._measure(variances_at, choices, 0, min(stop, self.count))
         return weighted_means(found, self._weights(0, min(stop, self.count)))
 
+    def predictions(self, choice: Choice, stop: int) -> tuple[Array, Array, Array]:
+        """Values and labels (point, output) at the first held-out points, and their weights (point,)."""
+        found = []
+        for fold, points in self._parts(0, min(stop, self.count)):
+            for site, _ in fold.sites([choice], points):
+                values = values_at(fold, site, [choice], self.kriging_points)[:, 0]
+                found.append((values, site.labels, site.sample_weight))
+        values, labels, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+        return values, labels, weight
+
     def _errors_at(self, fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
-        return errors_at(fold, site, choices, self.kriging_points)
+        return errors_at(fold, site, choices, self.kriging_points, self.loss)
 
     def _weights(self, start: int, stop: int) -> Array:
         """Weights of the held-out points of a range."""
@@ -188,19 +203,31 @@ class Holdout:
 
 
 def errors_at(
+    fold: LearnedFold,
+    site: Site,
+    choices: Sequence[Choice],
+    kriging_points: int = MAX_KRIGING_POINTS,
+    loss: Loss | None = None,
+) -> Array:
+    """Errors (point, choice) at some of the points held out: squared ones unless a loss is given."""
+    values = values_at(fold, site, choices, kriging_points)
+    return (SquaredError() if loss is None else loss)(choices, values, site.labels, site.sample_weight)
+
+
+def values_at(
     fold: LearnedFold, site: Site, choices: Sequence[Choice], kriging_points: int = MAX_KRIGING_POINTS
 ) -> Array:
-    """Squared errors (point, choice) at some of the points held out, averaged over outputs."""
-    errors = np.empty((len(site), len(choices)))
+    """Values (point, choice, output) at some of the points held out."""
+    values = np.empty((len(site), len(choices), site.labels.shape[1]))
     processes = {k: one.final for k, one in enumerate(choices) if isinstance(one.final, GlobalKriging)}
     if processes:
         solved = fold.everything.solve_all(list(processes.values()))
         for k, process in zip(processes, solved, strict=True):
-            errors[:, k] = np.mean((process.at(site.rows).value - site.labels) ** 2, axis=1)
+            values[:, k] = process.at(site.rows).value
     local = [k for k in range(len(choices)) if k not in processes]
-    for numbers, values in _fits_by_step(fold, site, choices, local, kriging_points=kriging_points):
-        errors[:, numbers] = np.mean((values - site.labels[:, None]) ** 2, axis=2)
-    return errors
+    for numbers, found in _fits_by_step(fold, site, choices, local, kriging_points=kriging_points):
+        values[:, numbers] = found
+    return values
 
 
 def variances_at(fold: LearnedFold, site: Site, choices: Sequence[Choice]) -> Array:
@@ -239,9 +266,10 @@ def _fits_by_step(
         groups[choices[k].step, type(choices[k].final)].append(k)
     last = max(step for step, _ in groups)
     for step, shapes in enumerate(field.shapes(site.rows, last)):
-        if here := groups.get((step, Polynomial)):
-            some = [choices[k] for k in here]
-            yield here, _polynomials(field, site, step, shapes, some, variances=variances)
+        for kind in (Polynomial, Logistic):
+            if here := groups.get((step, kind)):
+                some = [choices[k] for k in here]
+                yield here, _polynomials(field, site, step, shapes, some, variances=variances)
         if here := groups.get((step, Kriging)):
             some = [choices[k] for k in here]
             yield here, _processes(field, site, step, shapes, some, kriging_points)
@@ -262,7 +290,8 @@ def _polynomials(
     directions = sorted({one.n_quadratic_directions for one in finals})
     ridges = sorted({one.ridge for one in finals})
     degree = max(one.degree for one in finals)
-    work = PolynomialFits(tuple(ridges), degree, tuple(directions), variances=variances)
+    logistic = finals[0].logistic
+    work = PolynomialFits(tuple(ridges), degree, tuple(directions), variances=variances, logistic=logistic)
     widths = field.update.widths(step, len(site), field, sizes or None)
     found = site.run(work, shapes, widths)[-1]
     at = [

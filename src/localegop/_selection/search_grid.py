@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Polynomial
+from localegop._engine.final_fits import Logistic, Polynomial
 from localegop._engine.local_data import TrainingData
 from localegop._engine.settings import Settings
 
@@ -18,6 +18,8 @@ MOST_QUADRATIC_DIRECTIONS = 3
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
 FINER = 2.0**0.5  # factor between the sizes of the last look
+LOGISTIC_RIDGES = (0.003, 0.03, 0.3)
+MOST_LOGISTIC_TERMS = 60  # of all classes together: more would take most of the time of a fit
 LARGE_RIDGES = (0.3, 1.0)  # which only the last look tries
 COARSE = 6  # steps at most in a first look
 
@@ -132,6 +134,27 @@ class SearchGrid:
         directions = self.quadratic_directions[b]
         degree = 2 if directions > 0 else int(self.linear)
         return Polynomial(degree, directions, self.ridges[r])
+
+
+def logistic_choices(like: Choice, largest_size: float, dimension: int, classes: int) -> list[Choice]:
+    """List the logistic fits that may be as good as a polynomial, in neighborhoods up to the largest.
+
+    Products are left out where they would be too many coefficients.
+    """
+    final = like.final
+    assert isinstance(final, Polynomial)
+    bent = final.n_quadratic_directions
+    numbers = {0} if (1 + bent) * dimension * classes > MOST_LOGISTIC_TERMS else {0, bent}
+    kinds = [
+        Logistic(2 if b else min(final.degree, 1), b, ridge)
+        for b in sorted(numbers)
+        for ridge in LOGISTIC_RIDGES
+    ]
+    sizes: list[float | None] = [None]
+    if like.size is not None:
+        wider = [min(2.0 * like.size, largest_size), largest_size]  # the largest is nearly all rows
+        sizes = list(dict.fromkeys([like.size, *wider]))
+    return [replace(like, size=size, final=one) for size in sizes for one in kinds]
 
 
 def grid_for(settings: Settings, data: TrainingData) -> SearchGrid:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from localegop.cli.columns import COUNTING, row_list
 from localegop.cli.console import Line
+from localegop.cli.models import target_names
 from localegop.cli.problems import counted, one_line, quoted
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 MOST_IMPORTANT = 10  # features listed for people; JSON has all
 
 
-def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
+def model_facts(model: Any) -> dict[str, Any]:
     """Facts for JSON; what belongs to one target is listed under its name."""
     return {
         "rows": model.n_samples_,
         "features": feature_names(model),
-        "targets": list(model.output_names_),
+        "targets": target_names(model),
+        "classes": model.classes_.tolist() if model._classifies else None,
         "columns": None if model._columns() is None else model._columns().encode(),
         "strategy": model.strategy,
         "outputs": model.outputs,
@@ -39,11 +41,12 @@ def model_facts(model: LocalEGOPRegressor) -> dict[str, Any]:
 
 def model_lines(model: LocalEGOPRegressor) -> list[Line]:
     """Return the same for people."""
-    names = feature_names(model)
+    names, targets = feature_names(model), target_names(model)
     lines = [
         ("rows", f"{model.n_samples_:,}"),
         ("features", f"{len(names)}: {quoted(names)}"),
-        ("target" if len(model.output_names_) == 1 else "targets", quoted(list(model.output_names_))),
+        ("target" if len(targets) == 1 else "targets", quoted(targets)),
+        *([("classes", quoted(list(model.output_names_)))] if model._classifies else []),
         ("strategy", model.strategy),
         *_column_lines(model),
     ]
@@ -53,6 +56,8 @@ def model_lines(model: LocalEGOPRegressor) -> list[Line]:
         lines.append((f"choice{of}", _choice_text(choice)))
         if choice.error == choice.error:
             text = f"{choice.error:.3g} of the label variance (R2 {1.0 - choice.error:.4f})"
+            if model._classifies:
+                text = f"log loss {choice.error:.3g} of that of the class frequencies"
             lines.append((f"held-out error{of}", text))
     known = gains(model)
     for (names, _), gain in zip(choices, known, strict=False):
@@ -100,16 +105,20 @@ def feature_names(model: LocalEGOPRegressor) -> list[str]:
 
 
 def noise_level(model: LocalEGOPRegressor) -> dict[str, float]:
-    """Root mean square of the leave-one-out residuals by target; empty with the query strategy."""
+    """Root mean square of the leave-one-out residuals by target; empty if these are not known."""
     from localegop._summary import noise_levels
 
-    if model.strategy == "query":
+    if model.strategy == "query" or model._classifies:
         return {}
     return dict(zip(model.output_names_, noise_levels(model).tolist(), strict=True))
 
 
 def outlying_labels(model: LocalEGOPRegressor) -> NDArray[np.bool_]:
     """Which training rows (n,) have labels that count for nothing with a robust loss."""
+    import numpy as np
+
+    if model._classifies:
+        return np.zeros(model.n_samples_, dtype=bool)
     weights = model.robustness_weights_.reshape(model.n_samples_, -1)
     outlying: NDArray[np.bool_] = (weights == 0.0).any(axis=1)
     return outlying

@@ -11,8 +11,9 @@ from localegop.cli.encoding import choose_columns, describe_filled
 from localegop.cli.facts import model_facts, model_lines
 from localegop.cli.files import check_output
 from localegop.cli.parsing import TABLES, add_jobs, add_report_options, neighbors_or_all, new_command, seed
-from localegop.cli.problems import about, counted
+from localegop.cli.problems import Problem, about, counted
 from localegop.cli.tables import read_table
+from localegop.cli.tasks import is_classification
 from localegop.cli.training import Training
 
 DESCRIPTION = """\
@@ -62,6 +63,13 @@ def add_command(subparsers: Any) -> None:
 
 def _add_method_options(parser: argparse.ArgumentParser) -> None:
     method = parser.add_argument_group("method (nothing needs to be set)")
+    method.add_argument(
+        "--task",
+        choices=("auto", "regression", "classification"),
+        default="auto",
+        help="predict numbers, or classes with their probabilities; auto (default): classes if the target "
+        "is text, or up to 10 different whole numbers",
+    )
     kind = method.add_mutually_exclusive_group()
     kind.add_argument(
         "--strategy",
@@ -110,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     target = check_output(args.output, args.table)
     with console.timed("read"):
         training = _read(args, console)
-    model = _estimator(args, console)
+    model = _estimator(args, console) if training.labels is None else _classifier(args, console)
     with console.timed("fit"):
         training.fit(model)
     with console.timed("write"):
@@ -131,7 +139,12 @@ def _read(args: argparse.Namespace, console: Console) -> Training:
     with about(args.table):
         roles = choose_roles(list(table.columns), args.target, args.weight, args.features, args.ignore)
         columns = choose_columns(table, roles.features, args.categorical, args.dates, args.missing)
-        training = Training.from_table(table, roles, columns)
+        classes = is_classification(args.task, table, roles.targets)
+        training = Training.from_table(table, roles, columns, classes=classes)
+        if classes and args.task == "auto":
+            console.note(
+                f"target {roles.targets[0]!r} is taken for classes; --task regression takes numbers"
+            )
         filled = describe_filled(columns, table)
         if filled is not None:
             console.note(filled)
@@ -141,6 +154,23 @@ def _read(args: argparse.Namespace, console: Console) -> Training:
             console.note(describe_missing(training.missing, "left out"))
         training.refuse_nothing_to_learn()
     return training
+
+
+def _classifier(args: argparse.Namespace, console: Console) -> Any:
+    from localegop import LocalEGOPClassifier
+
+    given = {"--strategy": args.strategy, "--outputs": args.outputs, "--loss": args.loss}
+    wrong = [name for name, value in {**given, "--paper": args.paper or None}.items() if value is not None]
+    if wrong:
+        raise Problem(f"{', '.join(wrong)}: for regression only; leave it out, or take --task regression")
+    parameters: dict[str, Any] = {}
+    if args.max_neighbors is not None:
+        parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
+    if args.seed is not None:
+        parameters["random_state"] = args.seed
+    if args.missing != "error":
+        parameters["missing"] = "drop"
+    return LocalEGOPClassifier(**parameters, n_jobs=args.jobs, verbose=int(console.progress))
 
 
 def _estimator(args: argparse.Namespace, console: Console) -> Any:

@@ -60,17 +60,24 @@ class Queries:
             "output": args.output,
             "rows": len(self.table),
             "rows_left_empty": int((~self.usable).sum()),
-            "targets": list(self.model.output_names_),
+            "targets": target_names(self.model),
         }
 
 
-def load_model(path: str) -> LocalEGOPRegressor:
+def target_names(model: Any) -> list[str]:
+    """Columns that a model predicts; one where its outputs are classes."""
+    return [model.target_name_] if hasattr(model, "target_name_") else list(model.output_names_)
+
+
+def load_model(path: str) -> Any:
     """Read a model, or say what is wrong with the file."""
     check_input(path)
-    from localegop import LocalEGOPRegressor
+    from localegop import LocalEGOPClassifier, LocalEGOPRegressor
+    from localegop._data import archive
 
     try:
-        model: LocalEGOPRegressor = LocalEGOPRegressor.load(path)
+        classes = archive.read(path)[0].get("classes") is not None
+        model: Any = (LocalEGOPClassifier if classes else LocalEGOPRegressor).load(path)
     except ValueError as error:
         text = one_line(error)
         raise Problem(text if path in text else f"{path}: {text}") from error
@@ -150,7 +157,7 @@ def model_features(model: LocalEGOPRegressor, table: Any, console: Console) -> l
         names = [str(name) for name in model.feature_names_in_]
         _refuse_absent(names, columns)
         return names
-    names = [name for name in columns if name not in model.output_names_]
+    names = [name for name in columns if name not in target_names(model)]
     if len(names) != model.n_features_in_:
         raise Problem(
             f"the model was fitted to {counted(model.n_features_in_, 'feature')} without names, so the "

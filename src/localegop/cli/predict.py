@@ -6,6 +6,7 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from localegop.cli.columns import COUNTING, float_column
@@ -13,6 +14,7 @@ from localegop.cli.console import Console, Line
 from localegop.cli.models import Queries, open_queries
 from localegop.cli.parsing import add_query_options, add_report_options, coverage, new_command
 from localegop.cli.problems import counted, need, one_line
+from localegop.cli.tasks import class_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Predict every row of a table. OUT has the column prediction and, if asked for, std (standard error of the
 prediction) and lower, upper (between which a new label falls with the given probability); with several
-targets their names follow, as in prediction_u, prediction_v. Features are found by their names, and TABLE
+targets their names follow, as in prediction_u, prediction_v. Of classes, OUT has the most probable one, and
+columns probability_C, std_C of every class C, and set_P, the classes of a set that holds the true one with
+probability P. Features are found by their names, and TABLE
 may have other columns. If the target is among them, the errors of the predictions are reported."""
 EXAMPLE = """\
   localegop predict price.model new.csv -o predictions.csv
@@ -58,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args)
     levels = list(dict.fromkeys(args.interval))
     queries = open_queries(args, console)
+    if hasattr(queries.model, "classes_"):
+        return _predict_classes(args, queries, levels, console)
     queries.refuse_hidden(
         name for target in queries.model.output_names_ for name in _names(queries, target, args.std, levels)
     )
@@ -69,6 +75,51 @@ def run(args: argparse.Namespace) -> int:
     lines = _lines(args, len(queries.X), quality)
     console.report({**queries.facts(args), "rows_beyond_the_data": beyond, "quality": quality}, lines)
     return 0
+
+
+def _predict_classes(
+    args: argparse.Namespace, queries: Queries, levels: list[float], console: Console
+) -> int:
+    """Predict classes and their probabilities, and write the table."""
+    model, X, labels = queries.model, queries.X, queries.model.output_names_
+    with console.timed("predict"), _told_once(queries, console) as beyond:
+        p, *std = model.predict_proba(X, return_std=True) if args.std else [model.predict_proba(X)]
+        sets = [model.predict_set(X, level, never_empty=True) for level in levels]
+    columns: dict[str, Any] = {"prediction": model.classes_[p.argmax(axis=1)]}
+    columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(labels)}
+    columns |= {f"std_{name}": std[0][:, k] for k, name in enumerate(labels) if std}
+    for level, held in zip(levels, sets, strict=True):
+        columns[f"set_{level:g}"] = ["|".join(compress(labels, row)) for row in held]
+    queries.refuse_hidden(columns)
+    with console.timed("write"):
+        queries.write(need("pandas").DataFrame(columns))
+    quality = _class_quality(queries, p)
+    lines: list[Line] = [("predicted", counted(len(X), "row")), ("output", args.output)]
+    if quality:
+        text = f"{quality['error']:.2%} wrong, log loss {quality['log_loss']:.4g}"
+        text = f"{text} ({counted(quality['rows'], 'row')})"
+        lines.append((f"errors of {one_line(model.target_name_)}", text))
+    count = len(beyond) and beyond[0].count
+    console.report({**queries.facts(args), "rows_beyond_the_data": count, "quality": quality}, lines)
+    return 0
+
+
+def _class_quality(queries: Queries, p: NDArray[np.float64]) -> dict[str, Any]:
+    """Share of wrong predictions and log loss, over the rows whose class is known to the model."""
+    import numpy as np
+
+    model = queries.model
+    if model.target_name_ not in queries.table.columns:
+        return {}
+    given = class_labels(queries.table[model.target_name_])[0][queries.usable]
+    numbers = {name: k for k, name in enumerate(model.output_names_)}
+    found = np.array([numbers.get(str(label), -1) for label in given])
+    rows = np.flatnonzero(found >= 0)
+    if not len(rows):
+        return {}
+    losses = -np.log(p[rows, found[rows]])
+    wrong = p[rows].argmax(axis=1) != found[rows]
+    return {"rows": len(rows), "error": float(wrong.mean()), "log_loss": float(losses.mean())}
 
 
 def _names(queries: Queries, target: str, std: bool, levels: list[float]) -> list[str]:

@@ -5,6 +5,7 @@ exact derivatives and the tangent and normal bases. ``noise`` is label noise in 
 standard deviation. The geometry behind them is in :mod:`localegop.datasets.manifolds`.
 """
 
+from localegop.datasets.class_samples import make_class_annulus, make_class_helix
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
 from localegop.datasets.image_surroundings import image_surroundings
 from localegop.datasets.images import image_samples
@@ -27,6 +28,8 @@ __all__ = [
     "image_surroundings",
     "load_malonaldehyde",
     "make_annulus",
+    "make_class_annulus",
+    "make_class_helix",
     "make_cubic",
     "make_helix",
     "make_multi_index",

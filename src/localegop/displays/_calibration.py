@@ -1,4 +1,4 @@
-"""Display of how often prediction intervals contain the label."""
+"""Display of how often intervals contain the label, or classes are as probable as predicted."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from localegop.displays._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+COVERAGE_LABELS = ("nominal coverage", "observed coverage")
 COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 class CalibrationDisplay:
-    """Observed against nominal coverage of prediction intervals.
+    """Observed against nominal coverage of prediction intervals; of probabilities, a reliability diagram.
 
     The band is where an exactly calibrated model would lie with that number of independent test points.
 
     Parameters
     ----------
     nominal : array-like of shape (k,)
-        Promised coverages, each in (0, 1).
+        Promised coverages, each in (0, 1), or mean probabilities of groups of test points.
     observed : array-like of shape (k,)
-        Shares of the labels that lie in the intervals.
+        Shares of the labels that lie in the intervals, or that were predicted with such probabilities.
     n_samples : int
-        Number of test points.
+        Number of test points, of each group if there are groups.
     name : str, optional
         Name of the model in the legend.
+    of_classes : bool, default=False
+        Whether these are probabilities of classes.
 
     Attributes
     ----------
@@ -65,7 +68,13 @@ class CalibrationDisplay:
     band_: Any
 
     def __init__(
-        self, nominal: ArrayLike, observed: ArrayLike, n_samples: int, *, name: str | None = None
+        self,
+        nominal: ArrayLike,
+        observed: ArrayLike,
+        n_samples: int,
+        *,
+        name: str | None = None,
+        of_classes: bool = False,
     ) -> None:
         self.nominal = check_coverages(nominal)
         self.observed = numbers("observed", observed, (len(self.nominal),))
@@ -73,7 +82,7 @@ class CalibrationDisplay:
             raise ValueError(f"observed must be shares from 0 to 1, got {self.observed.tolist()}")
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples!r}")
-        self.n_samples, self.name = int(n_samples), name
+        self.n_samples, self.name, self.of_classes = int(n_samples), name, of_classes
 
     @classmethod
     def from_intervals(
@@ -104,6 +113,47 @@ class CalibrationDisplay:
         return cls(nominal, inside.mean(axis=0), len(y), name=name)
 
     @classmethod
+    def from_probabilities(
+        cls,
+        y: ArrayLike,
+        probabilities: ArrayLike,
+        classes: ArrayLike,
+        *,
+        n_groups: int = 10,
+        name: str | None = None,
+    ) -> Self:
+        """Make the reliability diagram of given probabilities of classes.
+
+        The probabilities of all classes at all points are sorted and divided into groups of the same size.
+        In each, the share of those that belong to the true class is compared with their mean.
+
+        Parameters
+        ----------
+        y : array-like of shape (q,)
+            Classes of test points.
+        probabilities : array-like of shape (q, K)
+        classes : array-like of shape (K,)
+            Labels of the columns.
+        n_groups : int, default=10
+        name : str, optional
+            Name in the legend.
+        """
+        labels, columns = np.asarray(y), np.asarray(classes)
+        p = numbers("probabilities", probabilities, (len(labels), len(columns)))
+        if not 1 <= n_groups <= p.size:
+            raise ValueError(f"n_groups must be from 1 to {p.size}, got {n_groups!r}")
+        unknown = np.setdiff1d(labels, columns)
+        if len(unknown):
+            raise ValueError(
+                f"y has {unknown.tolist()[0]!r}, which is none of the classes {columns.tolist()}"
+            )
+        true = (labels[:, None] == columns).ravel()
+        groups = np.array_split(np.argsort(p.ravel(), kind="stable"), n_groups)
+        nominal = np.clip([p.ravel()[group].mean() for group in groups], 1e-9, 1.0 - 1e-9)
+        observed = [true[group].mean() for group in groups]
+        return cls(nominal, observed, p.size // n_groups, name=name, of_classes=True)
+
+    @classmethod
     def from_estimator(
         cls,
         estimator: Any,
@@ -116,9 +166,11 @@ class CalibrationDisplay:
     ) -> Self:
         """Predict intervals at test points and make the display of how many contain the label.
 
+        Of a classifier it is the reliability diagram; see :meth:`from_probabilities`.
+
         Parameters
         ----------
-        estimator : fitted estimator with ``predict_interval(X, coverage)``
+        estimator : fitted estimator with ``predict_interval(X, coverage)`` or ``predict_proba(X)``
         X : array-like of shape (q, D)
             Test points that the estimator has not seen.
         y : array-like of shape (q,) or (q, K)
@@ -130,6 +182,8 @@ class CalibrationDisplay:
             Name in the legend.
         """
         X, estimator = as_last_step_sees(estimator, X), last_step(estimator)
+        if hasattr(estimator, "predict_proba"):
+            return cls.from_probabilities(y, estimator.predict_proba(X), estimator.classes_, name=name)
         if not hasattr(estimator, "predict_interval"):
             raise TypeError(
                 f"estimator must have the method predict_interval, but {type(estimator).__name__} has not; "
@@ -178,12 +232,14 @@ class CalibrationDisplay:
         if reference:
             (self.diagonal_,) = ax.plot([0, 1], [0, 1], "--", color="0.4", linewidth=1, label="calibrated")
             promised, low, high = self._limits(band)
-            name = f"{100.0 * band:g} % band for {self.n_samples} points"
+            each = " each" if self.of_classes else ""
+            name = f"{100.0 * band:g} % band for {self.n_samples} points{each}"
             self.band_ = ax.fill_between(
                 promised, low, high, color="0.85", linewidth=0, label=name, zorder=0
             )
             ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-            ax.set(xlabel="nominal coverage", ylabel="observed coverage")
+            labels = ("probability", "share of true classes") if self.of_classes else COVERAGE_LABELS
+            ax.set(xlabel=labels[0], ylabel=labels[1])
         (self.line_,) = ax.plot(
             self.nominal,
             self.observed,
@@ -191,7 +247,7 @@ class CalibrationDisplay:
             marker=marker,
             markersize=5,
             clip_on=False,
-            label=self.name or "intervals",
+            label=self.name or ("probabilities" if self.of_classes else "intervals"),
         )
         self.legend_ = legend_above(ax, ax.get_legend_handles_labels()[0], columns=1)
         return self

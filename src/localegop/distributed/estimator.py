@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop._data import archive
 from localegop._data.inputs import name_outputs
+from localegop._estimator import NO_ERRORS
 from localegop._explain.overall import Overall
 from localegop._fit.plan import fit_field
 from localegop._predict.model import Requested
@@ -35,7 +36,7 @@ from localegop.distributed.models import PartitionedModel
 from localegop.distributed.predicting import lazy_fits
 from localegop.distributed.sorting import sort_rows
 from localegop.distributed.splitting import partition_count
-from localegop.regressor import NO_ERRORS, LocalEGOPRegressor
+from localegop.regressor import LocalEGOPRegressor
 from localegop.results import FeatureGroup
 
 Array = NDArray[np.float64]

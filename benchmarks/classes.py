@@ -1,0 +1,232 @@
+"""LocalEGOPClassifier against its peers: error, log loss, Brier score, calibration error and time.
+
+``python benchmarks/classes.py --page docs/classification.md`` writes tables between the markers of a page
+and a figure. Data ship with scikit-learn, are generated, or come from ``LOCALEGOP_DATA/class_*.npz``; those
+that are not there are left out. ``--json FILE`` keeps results, so that a run can be interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import datasets as toys
+from sklearn.model_selection import train_test_split
+
+from localegop.datasets import make_class_annulus, make_class_helix
+from localegop.research.peers.classifiers import CLASSIFIERS, ClassMethod
+from localegop.research.runs.pages import markdown_table, replace_block, save_figures
+
+REAL = ("digits", "breast_cancer", "wine", "iris", "banana", "phoneme", "vehicle", "segment", "ionosphere")
+REAL += ("texture", "wdbc")
+MADE = ("helix D=5", "helix D=20", "annulus", "ring")
+SHIPPED = ("digits", "breast_cancer", "wine", "iris")
+MOST_TEST, BINS = 1500, 15
+MEASURES = ("error", "log loss", "Brier", "ECE", "seconds")
+
+
+def load(name: str, rows: int, seed: int) -> dict[str, Any] | None:
+    """Training and test rows of a set, with the exact probabilities at the latter where they are known."""
+    if name in MADE:
+        return _make(name, rows, seed)
+    if name in SHIPPED:
+        X, y = getattr(toys, f"load_{name}")(return_X_y=True)
+    else:
+        folder = os.environ.get("LOCALEGOP_DATA")
+        path = None if folder is None else Path(folder) / f"class_{name}.npz"
+        if path is None or not path.exists():
+            return None
+        with np.load(path) as stored:
+            X, y = stored["X"].astype(float), stored["y"]
+    y = np.unique(y, return_inverse=True)[1]
+    count = min(rows, int(0.7 * len(y)))
+    rest = min(len(y) - count, MOST_TEST)
+    parts = train_test_split(X, y, train_size=count, test_size=rest, stratify=y, random_state=seed)
+    return dict(zip(("X", "X_test", "y", "y_test"), parts, strict=True)) | {"truth": None}
+
+
+def _make(name: str, rows: int, seed: int) -> dict[str, Any]:
+    total = rows + MOST_TEST
+    if name == "ring":  # two normal classes in 20 dimensions, of one variance four times the other
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, total)
+        X = rng.normal(size=(total, 20))
+        X[y == 0] *= 2.0
+        X[y == 1] += 2.0 / np.sqrt(20.0)
+        wide = -0.5 * np.sum(X**2, axis=1) / 4.0 - 20.0 * np.log(2.0)
+        narrow = -0.5 * np.sum((X - 2.0 / np.sqrt(20.0)) ** 2, axis=1)
+        second = 1.0 / (1.0 + np.exp(np.clip(wide - narrow, -700.0, 700.0)))
+        truth = np.column_stack([1.0 - second, second])
+    else:
+        options = {"random_state": seed, "return_bunch": True}
+        made = (
+            make_class_annulus(total, **options)
+            if name == "annulus"
+            else make_class_helix(total, int(name.split("=")[1]), **options)
+        )
+        X, y, truth = made.data, made.target, made.probabilities
+    return {
+        "X": X[:rows],
+        "y": y[:rows],
+        "X_test": X[rows:],
+        "y_test": y[rows:],
+        "truth": truth[rows:],
+    }
+
+
+def log_loss(p: np.ndarray, y: np.ndarray) -> float:
+    """Mean log loss of probabilities (m, K), which are kept from 0 as scikit-learn does."""
+    return float(-np.mean(np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1.0))))
+
+
+def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Expected calibration error: how far shares of right answers are from the probabilities of these."""
+    sure, right = p.max(axis=1), p.argmax(axis=1) == y
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = [abs(float(np.sum(right[bins == b] - sure[bins == b]))) for b in range(BINS)]
+    return sum(gaps) / len(y)
+
+
+def measure(method: ClassMethod, data: dict[str, Any], seed: int) -> dict[str, float]:
+    """Fit a method and measure its probabilities at the test rows; time is that of the processor."""
+    X, y = data["X"], data["y"]
+    if method.largest_n is not None and len(y) > method.largest_n:
+        X, _, y, _ = train_test_split(X, y, train_size=method.largest_n, stratify=y, random_state=seed)
+    start = time.process_time()
+    model = method.make(seed).fit(X, y)
+    seconds = time.process_time() - start
+    p, truth = np.asarray(model.predict_proba(data["X_test"])), data["y_test"]
+    found = {
+        "error": float(np.mean(p.argmax(axis=1) != truth)),
+        "log loss": log_loss(p, truth),
+        "Brier": float(np.mean(np.sum((p - np.eye(p.shape[1])[truth]) ** 2, axis=1))),
+        "ECE": calibration_error(p, truth),
+        "seconds": seconds,
+        "n_test": len(truth),
+    }
+    if data["truth"] is not None:
+        found["excess"] = found["log loss"] - log_loss(data["truth"], truth)
+    if hasattr(model, "predict_set"):
+        found["covered"] = float(
+            np.mean(model.predict_set(data["X_test"], 0.9)[np.arange(len(truth)), truth])
+        )
+    return found
+
+
+def run(names: list[str], rows: int, seeds: int, kept: Path | None) -> dict[str, dict[str, Any]]:
+    """Measure all methods on all sets, going on with what a file holds."""
+    results: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    for name in names:
+        for seed in range(seeds):
+            data = load(name, rows, seed)
+            if data is None:
+                print(f"{name}: not there; set LOCALEGOP_DATA to a folder with class_{name}.npz")
+                break
+            for key, method in CLASSIFIERS.items():
+                cell = f"{name}|{key}|{rows}|{seed}"
+                if cell in results or not method.available:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    results[cell] = measure(method, data, seed) | {"n": len(data["y"])}
+                print(cell, {k: round(v, 4) for k, v in results[cell].items()}, flush=True)
+                if kept:
+                    kept.write_text(json.dumps(results, indent=1))
+    return results
+
+
+def means(results: dict[str, dict[str, Any]], rows: int, measure: str) -> dict[str, dict[str, float]]:
+    """Means over seeds of a measure, by set and method."""
+    cells: dict[str, dict[str, list[float]]] = {}
+    for cell, found in results.items():
+        name, key, n, _ = cell.split("|")
+        if int(n) == rows and measure in found:
+            cells.setdefault(name, {}).setdefault(key, []).append(found[measure])
+    return {name: {key: float(np.mean(v)) for key, v in each.items()} for name, each in cells.items()}
+
+
+def mean_ranks(table: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
+    """Mean rank of each method over the real sets that all of them have been run on."""
+    real = [each for name, each in table.items() if name in REAL and set(methods) <= set(each)]
+    ranks = [np.argsort(np.argsort([each[key] for key in methods])) + 1 for each in real]
+    return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)) if ranks else {}
+
+
+def report(results: dict[str, dict[str, Any]], rows: int) -> list[str]:
+    """Tables of all measures and ranks, as lines of Markdown."""
+    losses = means(results, rows, "log loss")
+    keys = [key for key in CLASSIFIERS if any(key in each for each in losses.values())]
+    labels = [CLASSIFIERS[key].label for key in keys]
+    parts: list[str] = []
+    for what in MEASURES:
+        table = means(results, rows, what)
+        lines = [
+            [name, *(f"{table[name][k]:.3g}" if k in table[name] else "" for k in keys)] for name in table
+        ]
+        ranks = mean_ranks(table, keys)
+        if ranks and what != "seconds":
+            lines.append(["**mean rank, real sets**", *(f"{ranks[key]:.2f}" for key in keys)])
+        title = "seconds of one processor for a fit, tuning included" if what == "seconds" else what
+        parts += [f"{title[0].upper()}{title[1:]}:", "", *markdown_table(["set", *labels], lines), ""]
+    excess, covered = means(results, rows, "excess"), means(results, rows, "covered")
+    if excess:
+        lines = [[name, *(f"{excess[name].get(k, np.nan):.3g}" for k in keys)] for name in excess]
+        title = "Log loss beyond that of the true probabilities, where these are known:"
+        parts += [title, "", *markdown_table(["set", *labels], lines), ""]
+    lines = [[name, f"{each['local_egop']:.3f}"] for name, each in covered.items()]
+    title = "Share of test rows whose class is in `predict_set(X, coverage=0.9)`:"
+    return [*parts, title, "", *markdown_table(["set", "covered"], lines)]
+
+
+def draw(results: dict[str, dict[str, Any]], rows: int) -> Any:
+    """Draw log losses over that of the best method on each set."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    losses = means(results, rows, "log loss")
+    figure, axes = plt.subplots(figsize=(8.0, 0.4 * len(losses) + 1.4), layout="constrained")
+    for key, method in CLASSIFIERS.items():
+        at = [(each[key] / min(each.values()), i) for i, each in enumerate(losses.values()) if key in each]
+        ours = key == "local_egop"
+        style = {"s": 60, "zorder": 3, "color": "black"} if ours else {"s": 28, "alpha": 0.8}
+        axes.scatter(*zip(*at, strict=True), label=method.label, marker="D" if ours else "o", **style)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(losses)), list(losses))
+    axes.invert_yaxis()
+    axes.axvline(1.0, color="0.7", lw=0.8)
+    axes.set_xticks([1, 1.5, 2, 3, 5, 10], ["1", "1.5", "2", "3", "5", "10"])
+    axes.minorticks_off()
+    axes.set_xlabel("log loss over that of the best method")
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return figure
+
+
+def main() -> None:
+    """Run what is asked for and print tables, into a page if one is given."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=500, help="training rows, or 70 %% of what there is")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--sets", nargs="+", default=[*REAL, *MADE], choices=[*REAL, *MADE])
+    parser.add_argument("--json", type=Path, help="file of results, to go on with")
+    parser.add_argument("--page", type=Path, help="page to write the tables into, between its markers")
+    args = parser.parse_args()
+    results = run(args.sets, args.rows, args.seeds, args.json)
+    lines = report(results, args.rows)
+    print("\n".join(lines))
+    if args.page:
+        command = f"python benchmarks/classes.py --rows {args.rows} --seeds {args.seeds} --page {args.page}"
+        note = f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds 0 to {args.seeds - 1}."
+        replace_block(args.page, "classes", [note, "", *lines, "", f"Written by `{command}`."])
+        save_figures({"classification": draw(results, args.rows)}, args.page.parent / "figures")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Labels of classes, read and checked: names, one-hot columns, weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from localegop._data.inputs import check_weight_range, named_errors, read_weights
+
+Array = NDArray[np.float64]
+
+FEWEST_ROWS = 2  # of a class
+
+
+def read_class_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, drop: bool
+) -> tuple[Array, NDArray[Any], Array]:
+    """Features, labels (n,) of any type, weights; rows that lack something are refused, or of weight 0."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    allowed = "allow-nan" if drop else True
+    with named_errors("X"):
+        features = validate_data(
+            estimator, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=allowed
+        )
+        features = np.array(features) if drop else np.asarray(features)
+    with named_errors("y"):
+        labels = column_or_1d(y, warn=True)
+    with named_errors("X and y"):
+        check_consistent_length(features, labels)
+    weight = read_weights(sample_weight, features)
+    unknown = missing_labels(labels)
+    if drop:
+        lacking = unknown | np.isnan(features).any(axis=1)
+        if lacking.all():
+            raise ValueError(f"missing='drop' leaves nothing: all {len(features)} rows have missing values")
+        features[lacking] = 0.0
+        return features, labels, np.where(lacking, 0.0, weight)
+    if unknown.any():
+        raise ValueError(
+            f"Input y contains NaN or None: the class of {np.count_nonzero(unknown)} of {len(labels)} rows "
+            f"is not known, the first of them row {np.flatnonzero(unknown)[0]}; fill classes in, or let "
+            "fit leave such rows out with missing='drop'"
+        )
+    return features, labels, weight
+
+
+def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels (n,) are missing: None, NaN, or what pandas has for it."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([_is_missing(label) for label in labels], dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float) and label != label
+
+
+def find_classes(labels: NDArray[Any], weight: Array) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes (K,), sorted, of the rows of positive weight, and the number of each row's, -1 for none."""
+    used = weight > 0.0
+    if not used.any():
+        raise ValueError("no row of positive weight with a known class is left, but two classes are needed")
+    try:
+        classes, found = np.unique(labels[used], return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels[used]}))
+        raise ValueError(
+            f"y has labels of types that cannot be sorted, {kinds}: give all of them as one type, as text"
+        ) from error
+    if classes.dtype == object and all(type(one) in (bool, int, float) for one in classes):
+        classes = np.array(classes.tolist())
+    try:
+        check_classification_targets(classes[found])
+    except ValueError as error:
+        raise ValueError(f"{error} For labels that are quantities take LocalEGOPRegressor.") from error
+    _check_classes(classes.tolist(), found, weight[used])
+    numbers = np.full(len(labels), -1)
+    numbers[used] = found
+    return classes, numbers
+
+
+def _check_classes(classes: list[Any], found: NDArray[np.intp], weight: Array) -> None:
+    """Refuse labels of one class only, and classes with a single row."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes[0]!r}, in the {len(found)} rows of positive weight: at least "
+            "two classes are needed to tell them apart"
+        )
+    rows = np.bincount(found)
+    total = np.bincount(found, weights=weight)
+    few = np.flatnonzero((rows < FEWEST_ROWS) & (total < FEWEST_ROWS))
+    if len(few):
+        names = ", ".join(repr(classes[k]) for k in few[:5]) + (", ..." if len(few) > 5 else "")
+        raise ValueError(
+            f"each class needs at least {FEWEST_ROWS} rows, but {len(few)} of {len(classes)} classes have "
+            f"one: {names}; leave such rows out, or merge their class with another"
+        )
+
+
+def one_hot(numbers: NDArray[np.intp], count: int) -> Array:
+    """One-hot labels (n, K) for numbers of classes; zeros where there is none."""
+    labels: Array = (numbers[:, None] == np.arange(count)).astype(float)
+    return labels
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], numbers: NDArray[np.intp], weight: Array
+) -> Array:
+    """Factors (n,) of the weights of rows, from those of their classes."""
+    factors = np.ones(len(classes))
+    if isinstance(class_weight, str):  # "balanced"
+        used = numbers >= 0
+        total = np.bincount(numbers[used], weights=weight[used], minlength=len(classes))
+        factors = total.sum() / (len(classes) * total)
+    elif class_weight is not None:
+        factors = _given_factors(class_weight, classes)
+    found: Array = weight * factors[numbers]
+    check_weight_range(found)
+    return found
+
+
+def _given_factors(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> Array:
+    """Factors (K,) as a mapping gives them; 1 for classes that it does not name."""
+    known = {label: k for k, label in enumerate(classes.tolist())}
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        names = ", ".join(map(repr, unknown[:5]))
+        raise ValueError(
+            f"class_weight names {names}, which y has not among its {len(classes)} classes "
+            f"({', '.join(map(repr, classes.tolist()[:10]))}): leave it out, or see whether types differ"
+        )
+    factors = np.ones(len(classes))
+    for label, factor in class_weight.items():
+        if not (np.isreal(factor) and 0.0 < factor < np.inf):
+            raise ValueError(f"class_weight must have positive numbers, got {factor!r} for class {label!r}")
+        factors[known[label]] = factor
+    return factors
