@@ -53,7 +53,10 @@ class AxisRule:
 
 SHARP, PILOT = AxisRule(0.5, NEGLIGIBLE), AxisRule(0.5)
 GENTLE, FEATURES = AxisRule(0.25), AxisRule(0.5, NEGLIGIBLE, 1e-3, single=True)
-RULES: dict[str, AxisRule] = {"slopes": SHARP, "gentle": GENTLE, "features": FEATURES}  # by origin
+RULES: dict[str, AxisRule] = {  # by origin
+    **{"slopes": SHARP, "gentle": GENTLE, "features": FEATURES},
+    **{"given": SHARP, "given gently": GENTLE},
+}
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,12 @@ def global_agop(axes: Array, gradients: Array, sample_weight: Array) -> Array:
     weight = sample_weight / sample_weight.sum()
     agop: Array = np.einsum("n,nka,nkb->ab", weight, there, there, optimize=False)
     return agop
+
+
+def axes_from_gradients(data: LocalData, found: Extent, rule: AxisRule) -> Array:
+    """Axes (D, r) from the gradients that were given with data of this extent."""
+    assert data.slopes is not None
+    return axes_from(found, data.slopes.agop(data.sample_weight), rule)
 
 
 def axes_from(found: Extent, agop: Array, rule: AxisRule = SHARP) -> Array:

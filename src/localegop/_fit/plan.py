@@ -23,6 +23,7 @@ from localegop._fit.initial_axes import (
     RULES,
     Sample,
     axes_from,
+    axes_from_gradients,
     find_axes_by_pilots,
     find_slopes,
     repeat_slopes,
@@ -132,6 +133,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     progress.advance()
     if _axes_are_free(search):
         trials += _trials_from_slopes(search)
+        trials += _trials_from_gradients(search)
         trials += _refined(search, trials)
     left = _most_promising(trials)
     progress.advance()
@@ -198,6 +200,26 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     return [trial(origin) for origin in origins]
 
 
+def _trials_from_gradients(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
+    """Make trials in axes from the gradients that were given, if any."""
+    backend, data = search.backend, search.start.data
+    if not data.knows_gradients:
+        return []
+    everything = backend.gather(data, np.arange(data.n))
+
+    def trial(origin: Origin) -> Trial[D, M_co]:
+        def axes(k: int | None) -> Array:
+            some = everything if k is None else everything.without(search.folds[k])
+            extent = backend.extent(data if k is None else data.without(search.folds[k]))
+            return axes_from_gradients(some, extent, RULES[origin])
+
+        kinds = (GlobalKriging,) if search.may_use_all_rows else None
+        fold_axes = axes if search.few_rows else None
+        return Trial(search, search.start.in_axes(axes(None)), fold_axes, origin=origin, first_kinds=kinds)
+
+    return [trial("given"), trial("given gently")]
+
+
 def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
     """Make trials in the axes that the best choice so far gives, as long as that pays.
 
@@ -228,7 +250,8 @@ def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
         return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    kinds = None if start.data.n > MOST_ROWS else (type(choice.final),)
+    kind = GlobalKriging if isinstance(choice.final, GlobalKriging) else type(choice.final)
+    kinds = None if start.data.n > MOST_ROWS else (kind,)
     return Trial(search, start, axes if search.few_rows else None, origin="refined", first_kinds=kinds)
 
 

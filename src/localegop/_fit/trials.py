@@ -14,6 +14,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
+from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData, half_of
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
@@ -24,6 +25,7 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT
 from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
+from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.race import Looks, Race
@@ -41,6 +43,7 @@ FEW_KRIGING_POINTS = 100  # neighbors with which kinds of kriging meet first, at
 PROCESSES = 8  # kinds of kriging that go on
 MOST_STEPS = 2  # after which kriging is tried again
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
+SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._may_join`
 
 
@@ -105,7 +108,7 @@ class Trial(Generic[D, M_co]):
     fold_axes : callable or None
         Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
         trial serve all folds.
-    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
+    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently"}
         Where the axes came from.
     first_kinds : tuple of type or None
         Kinds of final fits that have a first look, if others than those of the search; the others come to
@@ -155,7 +158,7 @@ class Trial(Generic[D, M_co]):
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
-            return [as_choice(process) for process in self._find_global()]
+            return [as_choice(process) for process in (*self._find_global(), *self._find_with_slopes())]
         return []
 
     @cached_property
@@ -166,8 +169,8 @@ class Trial(Generic[D, M_co]):
             race.join(self._find_first(kind))
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
-        if not self._anchors_are_all:
-            race.join([as_choice(for_more_rows(one)) for one in found])
+        more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
+        race.join([as_choice(for_more_rows(one)) for one in more])
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if isinstance(one.final, kind)] for kind in KINDS}
         if best[Polynomial]:
@@ -218,6 +221,11 @@ class Trial(Generic[D, M_co]):
         best, *others = search.best(search.first_guesses())
         limit = NOT_CLEARLY_WORSE * search.error(best)
         return [best, *(one for one in others if search.error(one) < limit)]
+
+    def _find_with_slopes(self) -> list[GradientKriging]:
+        """Find the best process that knows given gradients, where axes are sorted by slopes."""
+        known = self.start.data.knows_gradients and self.origin in SORTED_BY_SLOPES
+        return find_gradient_processes(self.holdout.fold(0).everything)[:1] if known else []
 
     @property
     def _anchors_are_all(self) -> bool:

@@ -7,6 +7,7 @@ so that many lengths and ridges can be tried in little time, before any of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -46,8 +47,7 @@ class GlobalSearch:
         with limited_blas(1, 1):
             self._products, self._squared = squared_distances(rows, rows)
         np.fill_diagonal(self._squared, 0.0)
-        typical = float(np.median(self._squared))
-        self.unit = float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0
+        self.unit = _length_from(self._squared)
         self._errors: dict[GlobalKriging, float] = {}
 
     def first_guesses(self) -> list[GlobalKriging]:
@@ -101,4 +101,17 @@ def as_choice(process: GlobalKriging) -> Choice:
 def for_more_rows(process: GlobalKriging) -> GlobalKriging:
     """Return the process that may be better with more rows than it was found with."""
     length, ridge = process.length * MORE_ROWS[0], max(process.ridge * MORE_ROWS[1], LEAST_RIDGE)
-    return GlobalKriging(length, ridge, process.rough)
+    return replace(process, length=length, ridge=ridge)
+
+
+def typical_length(rows: Array) -> float:
+    """Return the length that rows (m, D) suggest to start from."""
+    with limited_blas(1, 1):
+        squared = squared_distances(rows, rows)[1]
+    np.fill_diagonal(squared, 0.0)
+    return _length_from(squared)
+
+
+def _length_from(squared: Array) -> float:
+    typical = float(np.median(squared))
+    return float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0

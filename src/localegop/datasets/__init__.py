@@ -6,6 +6,7 @@ standard deviation. The geometry behind them is in :mod:`localegop.datasets.mani
 """
 
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
+from localegop.datasets.engineering import make_engineering
 from localegop.datasets.image_surroundings import image_surroundings
 from localegop.datasets.images import image_samples
 from localegop.datasets.malonaldehyde import load_malonaldehyde
@@ -28,6 +29,7 @@ __all__ = [
     "load_malonaldehyde",
     "make_annulus",
     "make_cubic",
+    "make_engineering",
     "make_helix",
     "make_multi_index",
     "make_noisy_curve",
