@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from localegop._engine.choice import Choice
+    from localegop._explain.subspace import ActiveSubspace
     from localegop.regressor import LocalEGOPRegressor
     from localegop.results import (
         ExtrapolationWarning,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ActiveSubspace",
     "Choice",
     "ExtrapolationWarning",
     "FeatureGroup",
@@ -30,6 +32,7 @@ __version__ = version("localegop")
 
 # Imported when asked for: scikit-learn and the compiled core come with them.
 _HOMES = {
+    "ActiveSubspace": "localegop._explain.subspace",
     "Choice": "localegop._engine.choice",
     "ExtrapolationWarning": "localegop.results",
     "FeatureGroup": "localegop.results",

@@ -38,6 +38,7 @@ from localegop._engine.settings import Settings
 from localegop._explain.explainer import Explainer
 from localegop._explain.overall import Overall, correlations_of
 from localegop._explain.replicas import FEWEST_ROWS
+from localegop._explain.subspace import ActiveSubspace, find_subspace
 from localegop._fit.plan import fit_model
 from localegop._predict.file_rules import check_file
 from localegop._predict.model import Requested
@@ -616,6 +617,38 @@ class LocalEGOPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if model.features is None:
             raise ValueError(f"grouped_importance is not possible: {self._why_no_errors()}")
         return overall.groups(self._feature_names(), correlations_of(model), correlation)
+
+    def active_subspace(self, k: int = 2) -> ActiveSubspace:
+        """Find the k directions along which f varies most over all training points.
+
+        Parameters
+        ----------
+        k : int, default=2
+            Number of directions, at most that of the features.
+
+        Returns
+        -------
+        ActiveSubspace
+            Eigenvalues of the averaged outer product of gradients, with intervals, the leading directions,
+            and ``transform``, which turns rows into k active variables.
+        """
+        check_is_fitted(self, "_models")
+        if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= self.n_features_in_:
+            raise ValueError(
+                f"k must be a whole number from 1 to {self.n_features_in_}, the number of features, "
+                f"got {k!r}"
+            )
+        if len(self._models) > 1:
+            raise ValueError(
+                "active_subspace needs one model, but outputs='separate' has one for each output: fit the "
+                "outputs one by one, or take outputs='shared'"
+            )
+        model = self._models[0]
+        if self.strategy == "query" or model.features is None:
+            raise ValueError(f"active_subspace is not possible: {self._why_no_errors()}")
+        with self._own_threads():
+            found = model.with_threads(count_threads(self.n_jobs))
+            return find_subspace(found, int(k), self._feature_names(), model.decisions.settings.seed)
 
     def _with_errors(self, errors: bool | None) -> bool:
         """Whether to average explanations and find their errors: as asked, or if it can be done."""
