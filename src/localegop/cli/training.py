@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from localegop.cli.columns import COUNTING, Roles, missing_rows, numbers, refuse_missing, row_list
 from localegop.cli.encoding import TRAINING_HINT, encode_table
 from localegop.cli.problems import Problem, counted, need, quoted
+from localegop.cli.slopes import Names, read_gradients
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,23 +26,25 @@ class Training:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
+    gradients: NDArray[np.float64] | None = None  # (n, K, D)
 
     @classmethod
-    def from_table(cls, table: Any, roles: Roles, columns: Columns) -> Training:
+    def from_table(cls, table: Any, roles: Roles, columns: Columns, slopes: Names) -> Training:
         """Turn the columns into numbers, or say which are not numbers."""
         plain = [column.name for column in columns.columns if column.kind == "number"]
         numbers(table, plain, TRAINING_HINT)  # all that are wrong in one message
         X = encode_table(columns, table, TRAINING_HINT)
         y = numbers(table, roles.targets, "a target must be numbers")
+        gradients = read_gradients(table, slopes, roles.targets, columns)
         if roles.weight is None:
-            return cls(roles, columns, X, y, None)
+            return cls(roles, columns, X, y, None, gradients)
         weight = numbers(table, [roles.weight], "weights must be numbers")[:, 0]
         if (weight < 0.0).any():
             raise Problem(
                 f"weights in {roles.weight!r} are negative: {row_list(weight < 0.0)} ({COUNTING}): "
                 "they must be 0 or more"
             )
-        return cls(roles, columns, X, y, weight)
+        return cls(roles, columns, X, y, weight, gradients)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -90,6 +93,7 @@ class Training:
             frames(self.X, columns=self.columns.features),
             labels if len(self.roles.targets) > 1 else labels[self.roles.targets[0]],
             sample_weight=None if self.weight is None else np.where(self.missing, 0.0, self.weight),
+            gradients=self.gradients,
         )
         if not self.columns.plain:
             model.columns_ = self.columns
