@@ -2,9 +2,9 @@
 Known gradients
 ===============
 
-An adjoint solver or automatic differentiation gives the gradient of a label for about the price of the label. How
-much better is a fit that knows gradients, what does it predict for them, and what if they are wrong? The label is
-the weight of a light aircraft's wing, a function of ten quantities with a known gradient.
+An adjoint solver or automatic differentiation gives the gradient of a label for about the price of the
+label. How much better is a fit that knows gradients, what does it predict for them, and what if they are
+wrong? The label is the weight of a light aircraft's wing, a function of ten quantities.
 """
 
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ plt.show()
 # %%
 # The active subspace
 # -------------------
-# The direction along which the label varies most, over all rows: ten quantities become one, which tells nearly
-# all. Bars are shares of the squared slopes, with intervals.
+# The direction along which the label varies most, over all rows: ten quantities become one, which tells
+# nearly all. Bars are shares of the squared slopes, with intervals.
 subspace = informed.active_subspace(1)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 total = subspace.eigenvalues.sum()

@@ -79,7 +79,8 @@ class SolvedWithSlopes(SolvedProcess):
         sample_weight: Array,
         slopes: GivenSlopes,
     ) -> None:
-        self.slopes = slopes.equations(process.n_slopes)
+        with limited_blas(1, 1):
+            self.slopes = slopes.equations(process.n_slopes)
         super().__init__(process, rows, labels, sample_weight)
 
     def _targets(self, labels: Array) -> Array:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localegop._data.sums import Extent
 from localegop._data.units import rotate
+from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.local_data import LocalData
@@ -168,7 +169,9 @@ def global_agop(axes: Array, gradients: Array, sample_weight: Array) -> Array:
 def axes_from_gradients(data: LocalData, found: Extent, rule: AxisRule) -> Array:
     """Axes (D, r) from the gradients that were given with data of this extent."""
     assert data.slopes is not None
-    return axes_from(found, data.slopes.agop(data.sample_weight), rule)
+    with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
+        agop = data.slopes.agop(data.sample_weight)
+    return axes_from(found, agop, rule)
 
 
 def axes_from(found: Extent, agop: Array, rule: AxisRule = SHARP) -> Array:

@@ -2,7 +2,7 @@
 
 Found as those without gradients are, by errors of rows that are left out, with their slopes. Slopes may be
 wrong or of no use, and some directions may be worth more than all: so processes that know the leading two
-compete with such as know all that can be solved for, and all of them with processes that know none.
+or four compete with such as know all that can be solved for, and all of them with processes that know none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from localegop._selection.global_search import BETTER, LEAST_RIDGE, MOST_RIDGE, 
 
 Array = NDArray[np.float64]
 
-FEW_SLOPES = 2
+FEW_SLOPES = 2, 4
 MOST_SWEEPS = 6
 SEARCHED_EQUATIONS, FEWEST_ROWS = 600, 60  # of the processes that are tried
 LENGTH, RIDGE, SLOPE_RIDGE = 2.0, 1e-3, 1e-2  # to start from; the length in typical distances
@@ -35,7 +35,7 @@ MOVES = (
 def numbers_of_slopes(data: LocalData) -> list[int]:
     """Numbers of leading directions to try: a few, and as many as can be solved for."""
     most = min(data.dimension, MOST_EQUATIONS // data.n - 1)
-    return sorted({min(FEW_SLOPES, most), most}) if most > 0 else []
+    return sorted({min(number, most) for number in (*FEW_SLOPES, most)}) if most > 0 else []
 
 
 def find_gradient_processes(data: LocalData) -> list[GradientKriging]:
