@@ -12,6 +12,7 @@ import numpy as np
 
 from localegop import LocalEGOPRegressor
 from localegop.datasets import make_engineering
+from localegop.displays import ActiveSubspaceDisplay
 
 X, y, gradients = make_engineering("wing_weight", 1060, random_state=0)
 train, test = slice(60), slice(60, None)
@@ -47,18 +48,14 @@ plt.show()
 # The active subspace
 # -------------------
 # The direction along which the label varies most, over all rows: ten quantities become one, which tells
-# nearly all. Bars are shares of the squared slopes, with intervals.
+# nearly all. Bars are intervals.
 subspace = informed.active_subspace(1)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-total = subspace.eigenvalues.sum()
-spread = np.abs(subspace.interval.T - subspace.eigenvalues) / total
-axes[0].bar(np.arange(1, 11), subspace.shares, yerr=spread, capsize=3)
-axes[0].set(xlabel="direction", ylabel="share of the squared slopes", yscale="log")
-axes[1].plot(subspace.transform(X[test])[:, 0], y[test], ".", ms=3)
-axes[1].set(xlabel="first active variable", ylabel="weight (lb)")
+display = ActiveSubspaceDisplay.from_subspace(subspace, X[test], y[test])
+display.plot(axes[0])
+display.plot_summary(axes[1])
+axes[1].set_ylabel("weight (lb)")
 plt.show()
 names = ("Sw", "Wfw", "A", "sweep", "q", "taper", "tc", "Nz", "Wdg", "Wp")
-for name, weight in sorted(
-    zip(names, subspace.directions[:, 0], strict=True), key=lambda pair: -abs(pair[1])
-)[:4]:
-    print(f"{name:>6} {weight:+.2f}")
+largest = np.argsort(-np.abs(subspace.directions[:, 0]))[:4]
+print({names[a]: round(float(subspace.directions[a, 0]), 2) for a in largest})
