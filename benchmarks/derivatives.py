@@ -194,7 +194,7 @@ def derivatives_out(table, seeds, quick, case):
     X, y, gradients = make_engineering("otl_circuit", 1500, random_state=FIRST_SEED)
     unit = X.std(axis=0)
     cases = {
-        "process with gradients": ({}, 200, gradients, 1e-3),
+        "process with gradients": ({}, 200, gradients, 1e-2),
         "blend": ({"final": "polynomial"}, 500, None, 1e-5),
     }
     for name, (options, rows, given, step) in cases.items():

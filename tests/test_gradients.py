@@ -182,3 +182,22 @@ def test_rows_without_value_are_dropped_with_their_gradients() -> None:
     keep = np.delete(np.arange(60), 3)
     again = LocalEGOPRegressor(n_jobs=1).fit(X[keep], y[keep], gradients=G[keep])
     assert np.array_equal(model.predict(X), again.predict(X))
+
+
+def test_few_rows_and_single_features_have_use_for_gradients() -> None:
+    X, y, G = sample(20)  # four rows a feature
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=G)
+    assert error_of(model) < 0.5 * error_of(LocalEGOPRegressor(n_jobs=1).fit(X, y))
+    x = np.linspace(0.0, 10.0, 15)[:, None]
+    queries = np.linspace(0.5, 9.5, 50)[:, None]
+    errors = [
+        np.mean(
+            (
+                LocalEGOPRegressor(n_jobs=1).fit(x, np.sin(x[:, 0]), gradients=slopes).predict(queries)
+                - np.sin(queries[:, 0])
+            )
+            ** 2
+        )
+        for slopes in (None, np.cos(x))
+    ]
+    assert errors[1] < 0.1 * errors[0]

@@ -132,9 +132,10 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     baseline = race_isotropic(trials[0].holdout, start.data, search.settings.ridges)
     progress.advance()
     if _axes_are_free(search):
-        trials += _trials_from_slopes(search)
+        slopes_tell = _slopes_tell(search)
+        trials += _trials_from_slopes(search) if slopes_tell else []
         trials += _trials_from_gradients(search)
-        trials += _refined(search, trials)
+        trials += _refined(search, trials) if slopes_tell else []
     left = _most_promising(trials)
     progress.advance()
     best, choice, errors, rivals = _settle(left)
@@ -295,11 +296,16 @@ def _may_be_better(race: Race, best: Race, errors: float = 1.0) -> bool:
 
 def _axes_are_free(search: Search[D, M_co]) -> bool:
     """Whether the axes may be learned from slopes."""
-    settings, data = search.settings, search.start.data
+    settings = search.settings
     no_lengths = settings.exclusion_radius is None and settings.covariance_cap is None
     recursive = settings.by_size and settings.n_steps > 0
-    enough = data.n > FEW_PER_FEATURE * data.dimension
-    return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive and enough
+    return settings.metric_is_free and no_lengths and recursive
+
+
+def _slopes_tell(search: Search[D, M_co]) -> bool:
+    """Whether there are several axes, and rows enough to find slopes along them."""
+    data = search.start.data
+    return data.dimension > 1 and data.n > FEW_PER_FEATURE * data.dimension
 
 
 def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Learned[D]:
