@@ -36,6 +36,7 @@ struct KeptFits {
     std::vector<double> duals;       // centers x outputs x stride, zero beyond the points of a center
 
     std::size_t dim() const { return centers.dim; }
+    std::size_t n_slopes() const { return outputs * dim(); }
     std::size_t n_terms() const { return (1 + n_quadratic_directions) * dim(); }
 
     std::size_t bytes() const {
@@ -158,9 +159,9 @@ struct Sharing {
 class BlendWorker {
   public:
     BlendWorker(const KeptFits& fits, const Sharing& sharing, const double* queries,
-                const std::int32_t* lists, double* values, double* distances)
+                const std::int32_t* lists, double* values, double* distances, double* gradients)
         : fits_(fits), sharing_(sharing), hot_(hot_loops()), queries_(queries), lists_(lists),
-          values_(values), distances_(distances), offset_(fits.dim()),
+          values_(values), distances_(distances), gradients_(gradients), offset_(fits.dim()),
           place_(fits.dim() * fits.stride + 1), squared_(fits.stride), kernels_(fits.stride) {}
 
     void operator()(std::size_t q) {
@@ -170,7 +171,10 @@ class BlendWorker {
         list(query, lists_ + q * sharing_.listed());
         choose(query);
         distances_[q] = active_.empty() ? kInfinite : active_[0].squared;
-        if (active_.empty()) return;
+        if (active_.empty()) {
+            if (gradients_) std::fill_n(gradients_ + q * fits_.n_slopes(), fits_.n_slopes(), 0.0);
+            return;
+        }
         double reach = active_.size() > sharing_.active ? active_.back().squared : kInfinite;
         if (!(active_[0].squared < reach)) reach = kInfinite;  // all are equally far, and share alike
         double total = 0.0;
@@ -181,6 +185,7 @@ class BlendWorker {
             add(one.center, query, weight, value);
         }
         for (std::size_t j = 0; j < fits_.outputs; ++j) value[j] /= total;
+        if (gradients_) differentiate(query, reach, total, value, gradients_ + q * fits_.n_slopes());
     }
 
   private:
@@ -213,7 +218,9 @@ class BlendWorker {
             listed_[k] = {sum, numbers[k]};
         }
         const auto nearer = [](const Listed& x, const Listed& y) { return x.squared < y.squared; };
-        farthest_ = std::max_element(listed_.begin(), listed_.end(), nearer)->squared;
+        const auto last = std::max_element(listed_.begin(), listed_.end(), nearer);
+        farthest_ = last->squared;
+        farthest_center_ = last->center;
         const auto middle = listed_.begin() + std::min(2 * sharing_.active, listed_.size() - 1);
         std::nth_element(listed_.begin(), middle, listed_.end(), nearer);
     }
@@ -254,15 +261,17 @@ class BlendWorker {
 
     // Adds a center's fit at the query, times a weight.
     void add(std::size_t center, const double* query, double weight, double* value) {
-        const std::size_t stride = fits_.stride;
         set_offset(query, center);
-        if (stride > 0) fill_kernels(center);
-        for (std::size_t j = 0; j < fits_.outputs; ++j) {
-            const std::size_t at = center * fits_.outputs + j;
-            double sum = fits_.values[at] + polynomial(center, fits_.terms.data() + at * fits_.n_terms());
-            if (stride > 0) sum += hot_.dot(fits_.duals.data() + at * stride, kernels_.data(), stride);
-            value[j] += weight * sum;
-        }
+        if (fits_.stride > 0) fill_kernels(center);
+        for (std::size_t j = 0; j < fits_.outputs; ++j) value[j] += weight * value_of(center, j);
+    }
+
+    // A center's fit; the offset and the kernels are set.
+    double value_of(std::size_t center, std::size_t output) const {
+        const std::size_t stride = fits_.stride, at = center * fits_.outputs + output;
+        double sum = fits_.values[at] + polynomial(center, fits_.terms.data() + at * fits_.n_terms());
+        if (stride > 0) sum += hot_.dot(fits_.duals.data() + at * stride, kernels_.data(), stride);
+        return sum;
     }
 
     double polynomial(std::size_t center, const double* terms) const {
@@ -286,24 +295,110 @@ class BlendWorker {
         hot_.weights(fits_.kernel, squared_.data(), nullptr, stride, fits_.scale, 0.0, kernels_.data());
     }
 
+    // Gradient (outputs x dim) of the blend at a query, where its value is that of weights of this reach and sum:
+    // the sum of weight' (value of a center - value) + weight (value of the center)', over the sum of weights.
+    void differentiate(const double* query, double reach, double total, const double* value,
+                       double* gradient) {
+        const std::size_t dim = fits_.dim();
+        std::fill_n(gradient, fits_.n_slopes(), 0.0);
+        steps_.assign(2 * dim, 0.0);
+        double *own = steps_.data(), *of_reach = own + dim;
+        if (reach < kInfinite) slope_of_distance(query, active_.back().center, of_reach);
+        for (const Active& one : active_) {
+            const double weight = bump(one.squared, reach);
+            if (!(weight > 0.0)) continue;
+            std::fill_n(own, dim, 0.0);
+            if (reach < kInfinite) {
+                slope_of_distance(query, one.center, own);
+                const double steep = -2.0 * (1.0 - one.squared / reach) / reach, share = one.squared / reach;
+                for (std::size_t a = 0; a < dim; ++a) own[a] = steep * (own[a] - share * of_reach[a]);
+            }
+            set_offset(query, one.center);
+            if (fits_.stride > 0) fill_kernels(one.center);
+            for (std::size_t j = 0; j < fits_.outputs; ++j) {
+                double* slope = gradient + j * dim;
+                const double excess = value_of(one.center, j) - value[j];
+                for (std::size_t a = 0; a < dim; ++a) slope[a] += own[a] * excess / total;
+                add_slope(one.center, j, weight / total, slope);
+            }
+        }
+    }
+
+    // Gradient (dim) of the distance by which centers are chosen: that in the metric of a center over r^2, with
+    // r = 1 - (e / f)^2, e its plain squared distance and f that of the farthest in the list.
+    void slope_of_distance(const double* query, std::size_t center, double* slope) {
+        const std::size_t dim = fits_.dim(), rank = fits_.ranks[center];
+        const double* factor = fits_.factors.data() + center * dim * dim;
+        const double* last = fits_.centers.row(farthest_center_);
+        set_offset(query, center);
+        const double plain = hot_.dot(offset_.data(), offset_.data(), dim);
+        const double share = plain / farthest_, rest = 1.0 - share * share;
+        double squared = fits_.rests[center] * plain;
+        for (std::size_t a = 0; a < dim; ++a) slope[a] = 2.0 * fits_.rests[center] * offset_[a];
+        for (std::size_t r = 0; r < rank; ++r) {
+            const double z = hot_.dot(factor + r * dim, offset_.data(), dim);
+            squared += z * z;
+            for (std::size_t a = 0; a < dim; ++a) slope[a] += 2.0 * z * factor[r * dim + a];
+        }
+        const double by_rest = 8.0 * squared * share / (rest * rest * rest) / farthest_;
+        for (std::size_t a = 0; a < dim; ++a)
+            slope[a] = slope[a] / (rest * rest) + by_rest * (offset_[a] - share * (query[a] - last[a]));
+    }
+
+    // Adds the gradient (dim) of a center's fit, times a weight; the offset and the kernels are set.
+    void add_slope(std::size_t center, std::size_t output, double weight, double* slope) const {
+        const std::size_t dim = fits_.dim(), stride = fits_.stride, count = fits_.n_quadratic_directions;
+        const std::size_t at = center * fits_.outputs + output;
+        const double* terms = fits_.terms.data() + at * fits_.n_terms();
+        const double* directions = fits_.directions.data() + center * count * dim;
+        for (std::size_t a = 0; a < dim; ++a) slope[a] += weight * terms[a];
+        for (std::size_t j = 0; j < count; ++j) {
+            const double *direction = directions + j * dim, *term = terms + (1 + j) * dim;
+            const double along = hot_.dot(direction, offset_.data(), dim);
+            const double bend = hot_.dot(term, offset_.data(), dim);
+            for (std::size_t a = 0; a < dim; ++a)
+                slope[a] += weight * (bend * direction[a] + along * term[a]);
+        }
+        if (stride == 0) return;
+        const double *factor = fits_.factors.data() + center * dim * dim, *dual = fits_.duals.data() + at * stride;
+        const double* places = fits_.places.data() + center * dim * stride;
+        for (std::size_t r = 0; r < dim; ++r) {
+            double pull = 0.0;
+            for (std::size_t k = 0; k < stride; ++k)
+                pull += dual[k] * steepness(k) * (place_[r * stride] - places[r * stride + k]);
+            for (std::size_t a = 0; a < dim; ++a) slope[a] += weight * pull * factor[r * dim + a];
+        }
+    }
+
+    // Derivative of the kernel of point k, by which an offset from it is multiplied.
+    double steepness(std::size_t k) const {
+        if (fits_.kernel == KernelId::gaussian) return -2.0 * fits_.scale * kernels_[k];
+        const double root = std::sqrt(fits_.scale * squared_[k]);
+        return root > 0.0 ? -fits_.scale * kernels_[k] / root : 0.0;
+    }
+
     const KeptFits& fits_;
     const Sharing& sharing_;
     const HotLoops& hot_;
     const double* queries_;
     const std::int32_t* lists_;
-    double *values_, *distances_, farthest_ = 0.0;
-    std::vector<double> offset_, place_, squared_, kernels_;
+    double *values_, *distances_, *gradients_, farthest_ = 0.0;
+    std::size_t farthest_center_ = 0;
+    std::vector<double> offset_, place_, squared_, kernels_, steps_;
     std::vector<Listed> listed_;
     std::vector<Active> active_;
 };
 
 // values (count x outputs) at queries (count x dim), and the squared distance (count) of the nearest center in its
-// own metric, infinite where none is active; lists are (count x sharing.listed()) numbers of nearest centers.
+// own metric, infinite where none is active; gradients (count x outputs x dim) unless null; lists are
+// (count x sharing.listed()) numbers of nearest centers.
 template <class Interrupted>
 bool blend(const KeptFits& fits, const Sharing& sharing, const double* queries, std::size_t count,
-           const std::int32_t* lists, double* values, double* distances, int threads,
+           const std::int32_t* lists, double* values, double* distances, double* gradients, int threads,
            Interrupted interrupted) {
-    const auto make = [&] { return BlendWorker(fits, sharing, queries, lists, values, distances); };
+    const auto make = [&] {
+        return BlendWorker(fits, sharing, queries, lists, values, distances, gradients);
+    };
     return parallel_for(count, threads, make, interrupted);
 }
 

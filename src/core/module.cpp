@@ -334,9 +334,10 @@ KeptFits kept_kriging(std::shared_ptr<Points> points, const KernelSpec& kernel, 
     return fits;
 }
 
-// Values (queries x outputs), and the squared distance (queries) of the nearest center in its own metric.
+// Values (queries x outputs), the squared distance (queries) of the nearest center in its own metric, and, if
+// asked for, gradients (queries x outputs x dim) of the values.
 nb::tuple blended(const KeptFits& fits, In<double, 2> queries, In<std::int32_t, 2> lists,
-                  std::size_t active, int threads) {
+                  std::size_t active, int threads, bool gradients) {
     const std::size_t count = queries.shape(0);
     require(queries.shape(1) == fits.dim(), "queries differ from the centers in width");
     require(lists.shape(0) == count && lists.shape(1) > 0, "there must be one list of centers a query");
@@ -344,13 +345,14 @@ nb::tuple blended(const KeptFits& fits, In<double, 2> queries, In<std::int32_t, 
     for (std::size_t k = 0; k < count * lists.shape(1); ++k)
         require(lists.data()[k] >= 0 && static_cast<std::size_t>(lists.data()[k]) < fits.centers.n,
                 "lists name centers that there are not");
-    Fresh values({count, fits.outputs}), distances({count});
+    Fresh values({count, fits.outputs}), distances({count}),
+        slopes({gradients ? count : 0, fits.outputs, fits.dim()});
     const Sharing sharing{lists.shape(1) - 1, active};
     without_gil([&] {
         return blend(fits, sharing, queries.data(), count, lists.data(), values.data, distances.data,
-                     threads, signal_arrived);
+                     gradients ? slopes.data : nullptr, threads, signal_arrived);
     });
-    return nb::make_tuple(values.array(), distances.array());
+    return nb::make_tuple(values.array(), distances.array(), slopes.array());
 }
 
 Weighting weighting_named(const std::string& name) {
@@ -488,7 +490,7 @@ NB_MODULE(_core, m) {
         .def_static("kriging", &kept_kriging, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
                     "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "most"_a,
                     "length"_a, "ridge"_a, "trend"_a, "rough"_a, "threads"_a)
-        .def("blend", &blended, "queries"_a, "lists"_a, "active"_a, "threads"_a)
+        .def("blend", &blended, "queries"_a, "lists"_a, "active"_a, "threads"_a, "gradients"_a = false)
         .def_prop_ro("nbytes", &KeptFits::bytes);
     m.def("sampled_steps", &sampled_steps, "points"_a, "kernel"_a, "queries"_a, "metrics"_a,
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from localegop._engine.choice import Choice
+    from localegop._explain.subspace import ActiveSubspace
     from localegop.classifier import LocalEGOPClassifier
     from localegop.regressor import LocalEGOPRegressor
     from localegop.results import (
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ActiveSubspace",
     "Choice",
     "ExtrapolationWarning",
     "FeatureGroup",
@@ -32,6 +34,7 @@ __version__ = version("localegop")
 
 # Imported when asked for: scikit-learn and the compiled core come with them.
 _HOMES = {
+    "ActiveSubspace": "localegop._explain.subspace",
     "Choice": "localegop._engine.choice",
     "ExtrapolationWarning": "localegop.results",
     "FeatureGroup": "localegop.results",

@@ -109,8 +109,13 @@ class KeptFits:
         threads: int,
     ) -> KeptFits: ...
     def blend(
-        self, queries: Array, lists: NDArray[np.int32], active: int, threads: int
-    ) -> tuple[Array, Array]: ...
+        self,
+        queries: Array,
+        lists: NDArray[np.int32],
+        active: int,
+        threads: int,
+        gradients: bool = False,
+    ) -> tuple[Array, Array, Array]: ...
 
 def sampled_steps(
     points: Points,

@@ -22,6 +22,7 @@ from localegop._data.inputs import (
     distinct_rows_to_fit,
     is_lazy,
     name_outputs,
+    read_gradients,
     read_incomplete_rows,
     read_queries,
     read_rows,
@@ -112,12 +113,24 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        return self._fit_afresh(X, y, sample_weight)
+
+    def _fit_afresh(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        gradients: ArrayLike | None = None,
+    ) -> Self:
+        """Fit a copy and become that at once.
+
+        Others may be predicting meanwhile, and a fit that fails leaves all as it was.
+        """
         fresh = self._snapshot()
         for name in [name for name in vars(fresh) if name.endswith("_") and not name.startswith("_")]:
             delattr(fresh, name)  # of an earlier fit
         with fresh._own_threads():
-            fresh._fit(X, y, sample_weight)
-        # At once: others may be predicting meanwhile, and a fit that fails leaves all as it was.
+            fresh._fit(X, y, sample_weight, gradients)
         self.__dict__ = fresh.__dict__
         return self
 
@@ -127,13 +140,25 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         view.__dict__ = dict(vars(self))
         return view
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        gradients: ArrayLike | None,
+    ) -> Self:
         self._validate_params()
         settings = self._settings()
         features, labels, weight = self._checked(X, y, sample_weight)
+        slopes = self._given_gradients(gradients, features, labels)
         columns = labels.reshape(len(labels), -1)
-        each = list(columns.T[:, :, None]) if self.outputs == "separate" else [columns]
-        rows = [distinct_rows_to_fit(features, part, weight) for part in each]
+        parts = [[k] for k in range(columns.shape[1])] if self.outputs == "separate" else [slice(None)]
+        rows = [
+            distinct_rows_to_fit(
+                features, columns[:, part], weight, None if slopes is None else slopes[:, part]
+            )
+            for part in parts
+        ]
         warn_of_few_rows(min(len(one.X) for one in rows))
         with ProgressBar("fit", self.verbose, self.callback) as progress:
             stretches = progress.parts(len(rows))
@@ -154,6 +179,15 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         if self.missing == "drop":
             return read_incomplete_rows(self, X, y, sample_weight)
         return read_rows(self, X, y, sample_weight)
+
+    def _given_gradients(self, gradients: ArrayLike | None, X: Array, y: Array) -> Array | None:
+        """Gradients (n, K, D) that were given with the rows, or None."""
+        if gradients is not None and self.strategy == "query":
+            raise ValueError(
+                "gradients need strategy='field', got strategy='query', which learns nothing before "
+                "a query comes: take strategy='field', or leave gradients=None"
+            )
+        return read_gradients(gradients, X, y)
 
     def _output_names(self, y: ArrayLike, count: int) -> tuple[str, ...]:
         """Names of so many columns of labels."""

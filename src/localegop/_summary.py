@@ -117,7 +117,7 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
     """How neighborhoods came about, and how large they are."""
     if strategy == "query":
         return f"learned for each query in up to {choice.step} steps, by fits at points sampled around it"
-    if choice.final.kind == "global":
+    if choice.final.kind in ("global", "gradients"):
         return "none: one metric everywhere, and all rows at once"
     size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
     if choice.step == 0:
@@ -127,9 +127,12 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
-    if final.kind == "global":
+    if final.kind in ("global", "gradients"):
         kind = "rough" if final.rough else "smooth"
-        return f"one {kind} Gaussian process of all rows, length {final.length:.3g}"
+        slopes = ""
+        if final.kind == "gradients":
+            slopes = f", with the given gradients along {_count(final.n_slopes, 'leading direction')}"
+        return f"one {kind} Gaussian process of all rows{slopes}, length {final.length:.3g}"
     if final.kind == "kriging":
         trend = "a linear trend" if final.trend else "no trend"
         kind = "rough" if final.rough else "smooth"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from localegop._data.inputs import count_threads, is_lazy
+from localegop._data.inputs import count_threads, is_lazy, read_queries
 from localegop._engine.query_sampling import WEIGHTINGS
 from localegop._estimator import LocalEGOPEstimator
+from localegop._explain.subspace import ActiveSubspace, find_subspace
 from localegop._predict.model import Requested
 from localegop._predict.uncertainty import check_coverage, expect_deviation, interval_widths
-from localegop._progress import Callback
+from localegop._progress import Callback, ProgressBar
 from localegop.results import LocalFits
 
 if TYPE_CHECKING:
@@ -228,6 +229,36 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         self.verbose = verbose
         self.callback = callback
 
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        gradients: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to n points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D)
+        y : array-like of shape (n,) or (n, K)
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weight 2 counts like a row given twice, so the scale matters: weights that say how certain a row
+            is should be divided by their mean first. Rows of weight 0 are left out.
+        gradients : array-like of shape (n, D) or (n, K, D), or None, default=None
+            Derivatives of the labels with respect to the features, in the units of y and X, where they are
+            known, as from an adjoint solver or automatic differentiation; NaN where one is not. They
+            suggest axes and, up to some thousand rows, join a process of all rows as equations of their
+            own, if that lowers the error at held-out rows: so useless or wrong ones do next to no harm.
+            With several outputs a slope counts if it is known for all. Slopes of a constant column are
+            ignored, and where all are NaN it is as if none were given. Needs the field strategy.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_afresh(X, y, sample_weight, gradients)
+
     @cached_property
     def loo_residuals_(self) -> Array:
         """Label minus leave-one-out prediction at the training points, found when it is first asked for."""
@@ -344,6 +375,73 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         if np.ndim(coverage) == 0:
             interval = interval[:, :, 0]
         return interval[:, 0] if self._flat_output else interval
+
+    def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Predict gradients of q points: the derivatives of what :meth:`predict` answers.
+
+        For optimizers and sensitivities. The derivative is exact where predictions are blended or come from
+        a process of all rows; beyond the training rows it is found by differences of predictions. Where
+        every query has a local fit of its own (``predict`` then jumps a little where neighbors come and
+        go), it is the slope of that fit. :meth:`localize` tells gradients averaged over the choices that
+        came close, which explain f better and are no derivative of any one predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, D)
+        return_std : bool, default=False
+            Whether to return standard errors too, those of :meth:`localize`: how much gradients vary with
+            the noise of the labels, from fits to halves of the rows.
+
+        Returns
+        -------
+        gradient : ndarray of shape (q, D), or (q, K, D)
+            In the units of y and X.
+        std : ndarray like gradient
+            Only with ``return_std``.
+        """
+        check_is_fitted(self, "_models")
+        view = self._snapshot()
+        queries, threads = read_queries(view, X), count_threads(view.n_jobs)
+        with view._own_threads(), ProgressBar("predict", view.verbose, view.callback) as progress:
+            parts = [
+                model.with_threads(threads).gradients(queries, stretch)
+                for model, stretch in zip(view._models, progress.parts(len(view._models)), strict=True)
+            ]
+        together = np.concatenate(parts, axis=1)
+        gradient = together[:, 0] if view._flat_output else together
+        return (gradient, self.localize(X, errors=True).gradient_std) if return_std else gradient
+
+    def active_subspace(self, k: int = 2) -> ActiveSubspace:
+        """Find the k directions along which f varies most over all training points.
+
+        Parameters
+        ----------
+        k : int, default=2
+            Number of directions, at most that of the features.
+
+        Returns
+        -------
+        ActiveSubspace
+            Eigenvalues of the averaged outer product of gradients, with intervals, the leading directions,
+            and ``transform``, which turns rows into k active variables.
+        """
+        check_is_fitted(self, "_models")
+        if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= self.n_features_in_:
+            raise ValueError(
+                f"k must be a whole number from 1 to {self.n_features_in_}, the number of features, "
+                f"got {k!r}"
+            )
+        if len(self._models) > 1:
+            raise ValueError(
+                "active_subspace needs one model, but outputs='separate' has one for each output: fit the "
+                "outputs one by one, or take outputs='shared'"
+            )
+        model = self._models[0]
+        if self.strategy == "query" or model.features is None:
+            raise ValueError(f"active_subspace is not possible: {self._why_no_errors()}")
+        with self._own_threads():
+            found = model.with_threads(count_threads(self.n_jobs))
+            return find_subspace(found, int(k), self._feature_names(), model.decisions.settings.seed)
 
     def explore(
         self,

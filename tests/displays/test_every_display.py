@@ -18,6 +18,7 @@ from tests.displays.examples import (
 
 from localegop import LocalEGOPRegressor
 from localegop.displays import (
+    ActiveSubspaceDisplay,
     CalibrationDisplay,
     ImageLocalizationDisplay,
     ImportanceDisplay,
@@ -26,7 +27,7 @@ from localegop.displays import (
     TraceDisplay,
 )
 
-ALL = ["localization", "spectrum", "trace", "importance", "image", "calibration"]
+ALL = ["localization", "spectrum", "trace", "importance", "image", "calibration", "subspace"]
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def make(plane, fits, picture):
         "importance": lambda: ImportanceDisplay.from_fits(fits),
         "image": lambda: ImageLocalizationDisplay.from_estimator(picture, IMAGE, [[5, 6]]),
         "calibration": lambda: CalibrationDisplay([0.5, 0.9], [0.4, 0.9], 50),
+        "subspace": lambda: ActiveSubspaceDisplay.from_estimator(plane),
     }
     return lambda name: makers[name]()
 

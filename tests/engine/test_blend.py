@@ -41,7 +41,7 @@ def alone(kept, center, queries):
     lists = np.empty((len(queries), 2), dtype=np.int32)
     for i, query in enumerate(queries):
         lists[i] = center, np.argmax(np.sum((CENTERS - query) ** 2, axis=1))
-    return kept.blend(queries, lists, 1, 1)
+    return kept.blend(queries, lists, 1, 1)[:2]
 
 
 def taper(squared, farthest):
@@ -119,7 +119,7 @@ def test_weights_follow_the_distances_in_the_metrics_of_the_centers():
     tapered = np.full(21, np.inf)
     tapered[tapers > 0.0] = squared[tapers > 0.0] / tapers[tapers > 0.0]
     share = np.maximum(1.0 - tapered / np.sort(tapered)[6], 0.0) ** 2
-    value, distance = kept.blend(query, lists, 6, 1)
+    value, distance, _ = kept.blend(query, lists, 6, 1)
     assert value[0, 0] == pytest.approx(share @ own / share.sum(), rel=1e-9)
     assert distance[0] == pytest.approx(tapered.min(), rel=1e-9)
 
@@ -144,14 +144,14 @@ def test_centers_that_are_equally_far_share_alike():
     shapes, widths = np.tile(np.eye(2), (5, 1, 1)), Widths.of_scale(1.0, 5)
     kept = Polynomial(0, 0, 0.0).keep(data, data.centers(corners), shapes, widths)
     lists = np.arange(5, dtype=np.int32)[None]
-    value, _ = kept.blend(np.zeros((1, 2)), lists, 2, 1)
+    value = kept.blend(np.zeros((1, 2)), lists, 2, 1)[0]
     at_corners = [kept.blend(corners[k : k + 1], lists[:, [k, 4]], 1, 1)[0][0, 0] for k in range(4)]
     assert min(at_corners) <= value[0, 0] <= max(at_corners)
 
 
 def test_no_center_with_a_weight_gives_an_infinite_distance():
     kept = kept_at_centers(data_of(ROWS[:, :1]), Polynomial(1, 0, 0.0))
-    value, distance = kept.blend(np.zeros((1, DIMENSION)), np.zeros((1, 1), dtype=np.int32), 1, 1)
+    value, distance, _ = kept.blend(np.zeros((1, DIMENSION)), np.zeros((1, 1), dtype=np.int32), 1, 1)
     assert distance[0] == np.inf and value[0, 0] == 0.0
 
 
@@ -191,3 +191,20 @@ def test_memory_of_a_kept_fit():
     assert bytes_each(data, Choice(0, 30.0, Polynomial(1, 0, 1e-3))) == 8 * 20
     assert bytes_each(data, Choice(0, 30.0, Polynomial(2, 2, 1e-3))) == 8 * (20 + 3 * 3 * 2)
     assert bytes_each(data, Choice(0, 30.0, Kriging(2.0, 1e-3))) == 8 * (20 + 5 * 200)
+
+
+@pytest.mark.parametrize("final", FINAL_FITS, ids=str)
+def test_gradients_of_a_blend_are_its_derivatives(final):
+    kept = kept_at_centers(data_of(labels_of_two_outputs()), final)
+    queries = np.random.default_rng(5).normal(scale=0.7, size=(50, DIMENSION))
+    order = np.argsort(((queries[:, None] - CENTERS) ** 2).sum(axis=2), axis=1)
+    lists = np.ascontiguousarray(order[:, :21], dtype=np.int32)
+    gradient = kept.blend(queries, lists, 6, 1, gradients=True)[2]
+    moved, step = np.empty_like(gradient), 1e-5
+    for a, e in enumerate(step * np.eye(DIMENSION)):
+        moved[:, :, a] = (
+            kept.blend(queries + e, lists, 6, 1)[0] - kept.blend(queries - e, lists, 6, 1)[0]
+        ) / (2 * step)
+    errors = np.abs(gradient - moved).max(axis=(1, 2))
+    assert np.quantile(errors, 0.9) < 1e-7  # differences may straddle a kink, where another center joins
+    assert kept.blend(queries, lists, 6, 1)[2].size == 0

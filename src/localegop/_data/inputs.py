@@ -29,6 +29,7 @@ from localegop._data.sums import check_range
 Array = NDArray[np.float64]
 
 FEW_ROWS = 4  # with fewer, a warning
+LARGEST_SLOPE = 1e100  # of given gradients
 MOST_THREADS = 64  # where there are fewer processors: more only wait for each other
 PRINTED_ARRAY = re.compile(r"\s*(\[|array=|[-+]?[\d.]|$)")  # lines of an array in an error message
 
@@ -67,6 +68,45 @@ def read_incomplete_rows(
         raise ValueError(f"missing='drop' leaves nothing: all {len(features)} rows have missing values")
     features[lacking], labels[lacking], weight[lacking] = 0.0, 0.0, 0.0
     return features, labels, weight
+
+
+def read_gradients(gradients: Any, X: Array, y: Array) -> Array | None:
+    """Gradients (n, K, D) of labels y (n,) or (n, K) at rows X (n, D), NaN where unknown; None if none."""
+    if gradients is None:
+        return None
+    outputs = 1 if y.ndim == 1 else y.shape[1]
+    with named_errors("gradients"):
+        found = np.asarray(
+            check_array(
+                gradients,
+                dtype=np.float64,
+                ensure_2d=False,
+                allow_nd=True,
+                ensure_all_finite="allow-nan",
+                input_name="gradients",
+            )
+        )
+    allowed: list[tuple[int, ...]] = [(len(X), outputs, X.shape[1])]
+    if outputs == 1:
+        allowed.insert(0, (len(X), X.shape[1]))
+    if found.shape not in allowed:
+        raise ValueError(
+            f"gradients must have the shape {' or '.join(map(str, allowed))}, one slope for each row, "
+            f"output and feature, NaN where it is unknown, got {found.shape}"
+        )
+    found = found.reshape(allowed[-1])
+    _check_slopes(found)
+    return None if np.isnan(found).all() else found
+
+
+def _check_slopes(gradients: Array) -> None:
+    """Refuse slopes so large that their squares could not be represented in any unit."""
+    largest = float(np.nanmax(np.abs(gradients), initial=0.0))
+    if largest > LARGEST_SLOPE:
+        raise ValueError(
+            f"gradients must be at most {LARGEST_SLOPE:g} in size, got {largest:g}: give X or y in other "
+            "units"
+        )
 
 
 def read_queries(estimator: BaseEstimator, X: ArrayLike) -> Array:
@@ -127,9 +167,9 @@ def named_errors(argument: str) -> Iterator[None]:
         raise kind(text) from error
 
 
-def distinct_rows_to_fit(X: Array, y: Array, weight: Array) -> DistinctRows:
+def distinct_rows_to_fit(X: Array, y: Array, weight: Array, gradients: Array | None = None) -> DistinctRows:
     """Distinct rows, or an error if they are too few to fit."""
-    rows = merge_rows(X, y, weight)
+    rows = merge_rows(X, y, weight, gradients)
     if len(rows.sample_weight) < 2 and rows.sample_weight.sum() < 2:
         raise ValueError(
             f"{len(rows.sample_weight)} row of positive weight and without missing values is left, but at "

@@ -23,7 +23,7 @@ class DistinctRows:
     """Distinct rows of (X, y) of positive weight, sorted, with the sum of their weights.
 
     ``position`` tells where each row as given went, -1 if it had no weight; ``part`` is how much of the
-    distinct row's weight it brought.
+    distinct row's weight it brought. ``gradients`` (n, K, D) are those given with the rows, if any.
     """
 
     X: Array
@@ -31,6 +31,7 @@ class DistinctRows:
     sample_weight: Array
     position: NDArray[np.intp]
     part: Array
+    gradients: Array | None = None
 
     @property
     def dimension(self) -> int:
@@ -67,8 +68,10 @@ def spacing(n: int, most: int) -> int:
     return max(1, -(-n // most))
 
 
-def merge_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
+def merge_rows(X: Array, y: Array, weight: Array, gradients: Array | None = None) -> DistinctRows:
     """Merge equal rows of X (n, D) and y (n, K) and add up their weights.
+
+    With gradients (n, K, D), rows are equal if these are, too; NaN is equal to NaN.
 
     Examples
     --------
@@ -79,7 +82,10 @@ def merge_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
     ([1.0, 2.0], [1.0, 2.0], [1, 0, 1])
     """
     used = np.flatnonzero(weight > 0.0)
-    both = np.hstack([X[used], y[used]]) + 0.0  # + 0.0 turns -0.0 into 0.0
+    slopes = np.zeros((len(X), 0)) if gradients is None else gradients.reshape(len(X), -1)
+    unknown = np.isnan(slopes)
+    parts = [X, y, np.where(unknown, 0.0, slopes), unknown]
+    both = np.hstack([part[used] for part in parts]) + 0.0  # + 0.0 turns -0.0 into 0.0
     order = np.lexsort(both.T[::-1])
     ordered = both[order]
     new = np.ones(len(used), dtype=bool)
@@ -91,11 +97,13 @@ def merge_rows(X: Array, y: Array, weight: Array) -> DistinctRows:
     part = np.zeros(len(X))
     part[used] = weight[used] / sample_weight[position[used]]
     kept = ordered[new]
-    split = X.shape[1]
+    split, end = X.shape[1], X.shape[1] + y.shape[1]
+    first = used[order][new]  # of equal rows
     return DistinctRows(
         np.ascontiguousarray(kept[:, :split]),
-        np.ascontiguousarray(kept[:, split:]),
+        np.ascontiguousarray(kept[:, split:end]),
         sample_weight,
         position,
         part,
+        None if gradients is None else np.ascontiguousarray(gradients[first]),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.curves import Curves
+from localegop._data.slopes import GivenSlopes
 
 Array = NDArray[np.float64]
 FARTHEST = 1e150  # features that the recursion may see: farther ones would overflow in products
@@ -78,6 +79,15 @@ class Units:
     def labels(self, y: Array) -> Array:
         """Labels in the units of the recursion."""
         return np.ascontiguousarray((y - self.label_mean) / self.label_scale)
+
+    def slopes(self, gradients: Array | None, X: Array) -> GivenSlopes | None:
+        """Given gradients (n, K, D) at rows X (n, D), in the units of the recursion; None if none are."""
+        if gradients is None:
+            return None
+        scaled = gradients / self.label_scale[:, None]
+        if self.curves is not None:
+            scaled = scaled / self.curves.slopes(X)[:, None]
+        return GivenSlopes(scaled, self.transform)
 
     def values(self, values: Array) -> Array:
         """Predictions, with outputs along the last axis, in the user's units."""

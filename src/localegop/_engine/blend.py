@@ -38,10 +38,13 @@ class Blended:
     distance : ndarray of shape (q,)
         Squared distance of the nearest center, in its own metric at the scale of its neighborhood; infinite
         where there is no center to ask.
+    gradient : ndarray of shape (q, K, D)
+        Of the value, empty unless asked for.
     """
 
     value: Array
     distance: Array
+    gradient: Array
 
 
 class KeptCenters:
@@ -66,7 +69,15 @@ class KeptCenters:
         if self._kept is None:
             self._kept = _keep_fits(data, field, choice, self.rows)
 
-    def blend(self, data: LocalData, field: GradientField, choice: Choice, queries: Array) -> Blended:
+    def blend(
+        self,
+        data: LocalData,
+        field: GradientField,
+        choice: Choice,
+        queries: Array,
+        *,
+        gradients: bool = False,
+    ) -> Blended:
         """Answer queries (q, D) in units of the recursion; a few of them without keeping any fits."""
         threads = data.threads
         lists = np.empty((len(queries), CANDIDATES + 1), dtype=np.int32)
@@ -76,10 +87,10 @@ class KeptCenters:
             needed = np.unique(lists)
             if 2 * len(needed) > len(self.rows):
                 self.keep(data, field, choice)
-                return self.blend(data, field, choice, queries)
+                return self.blend(data, field, choice, queries, gradients=gradients)
             kept = _keep_fits(data, field, choice, self.rows[needed])
             lists = np.searchsorted(needed, lists).astype(np.int32)
-        return Blended(*kept.blend(queries, lists, ACTIVE, threads))
+        return Blended(*kept.blend(queries, lists, ACTIVE, threads, gradients))
 
 
 def can_blend(data: LocalData, choice: Choice) -> bool:

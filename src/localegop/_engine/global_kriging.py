@@ -103,11 +103,38 @@ class SolvedProcess:
         self.process, self.rows, self.sample_weight = process, rows, sample_weight
         part = sample_weight / sample_weight.sum()
         self.means: Array = np.einsum("n,nk->k", part, labels, optimize=False)
-        self.labels = labels - self.means
+        self.labels = self._targets(labels - self.means)
         with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
-            factor, self.noise = _factorize(process, rows, sample_weight)
+            factor, self.noise = self._factorize()
             self.dual = solve(factor, self.labels)
-        self._factor = factor if len(rows) <= FEW_ROWS else None
+        self._factor = factor if len(factor) <= FEW_ROWS else None
+
+    def _targets(self, labels: Array) -> Array:
+        """Give what the process is solved for (N, K), one row an equation: the centered labels."""
+        return labels
+
+    def _covariances(self) -> Array:
+        """Covariances (N, N) of what is observed, without noise; the lower triangle."""
+        return lower_covariances(self.process, self.rows)
+
+    def _noise(self, ridge: float) -> Array:
+        """Variances (N,) of the noise of what is observed, for some ridge."""
+        return ridge / self.sample_weight
+
+    def _factorize(self) -> tuple[Array, Array]:
+        """Lower factor (N, N) of the covariance of what is observed, and the variances (N,) of its noise.
+
+        The ridge is raised until the matrix is positive definite in spite of rounding.
+        """
+        process = self.process
+        largest = 1.0 + TREND * (1.0 + float(np.max(np.sum(self.rows**2, axis=1))) / process.length**2)
+        added = process.ridge
+        while True:
+            system, noise = self._covariances(), self._noise(added)
+            system[np.diag_indices_from(system)] += noise
+            if factorize(system) or added > 1e3 * largest:
+                return system, noise
+            added = max(100.0 * added, 1e-12 * largest)
 
     @cached_property
     def inverse(self) -> Array:
@@ -115,7 +142,7 @@ class SolvedProcess:
         with limited_blas(1, 1):
             factor = self._factor
             if factor is None:
-                whole, _ = _factorize(self.process, self.rows, self.sample_weight)
+                whole, _ = self._factorize()
             else:
                 whole = factor.copy()  # another thread may be inverting it, too
             invert(whole)
@@ -137,13 +164,13 @@ class SolvedProcess:
         """Fits at queries (q, D)."""
         found = [self._at_block(queries, first, gradients, variances) for first in _blocks(len(queries))]
         if not found:
-            return _no_fits(self.rows.shape[1], self.labels.shape[1])
+            return no_fits(self.rows.shape[1], self.labels.shape[1])
         return GlobalFits(*(np.concatenate(each)[: len(queries)] for each in zip(*found, strict=True)))
 
     def without_own(self, own: NDArray[np.int64]) -> GlobalFits:
         """Fits at some of the rows, each without one unit of its own weight."""
         if not len(own):
-            return _no_fits(self.rows.shape[1], self.labels.shape[1])
+            return no_fits(self.rows.shape[1], self.labels.shape[1])
         with limited_blas(1, 1):
             strips = [self._without_own(own[k : k + STRIP]) for k in range(0, len(own), STRIP)]
         return GlobalFits(*(np.concatenate(each) for each in zip(*strips, strict=True)))
@@ -152,15 +179,19 @@ class SolvedProcess:
         self, own: NDArray[np.int64], blocks: Sequence[NDArray[np.int32]]
     ) -> tuple[Array, Array]:
         """Values (m, K) and variance factors (m,) at some rows, each without itself and a block."""
-        smoothers = np.empty((len(own), len(self.rows)))
+        smoothers = np.empty((len(own), len(self.labels)))
         with limited_blas(1, 1):
             for i, (row, block) in enumerate(zip(own, blocks, strict=True)):
-                smoothers[i] = self._smoother_without(np.append(row, block))
+                smoothers[i] = self._smoother_without(self._equations_of(np.append(row, block)))
         value: Array = self.means + np.einsum("mn,nk->mk", smoothers, self.labels, optimize=False)
         return value, self._variance_factor(smoothers)
 
+    def _equations_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of the equations that some rows bring, that of the first label first."""
+        return rows
+
     def _smoother_without(self, out: NDArray[np.int64]) -> Array:
-        """Coefficients (n,) of the labels where the first of some rows is predicted without all of them."""
+        """Coefficients (N,) where the first of some equations is predicted without all of them."""
         first = np.zeros(len(out))
         first[0] = 1.0
         inner = self.inverse[np.ix_(out, out)]
@@ -174,7 +205,7 @@ class SolvedProcess:
     def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
         """Results at one block of queries, filled up with the last of them."""
         block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
-        near = Near(self.process, block, self.rows)
+        near = self._near(block)
         value = self.means + np.einsum("qn,nk->qk", near.covariance, self.dual, optimize=False)
         gradient = near.slopes(self.dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
         factor = np.zeros(BLOCK)
@@ -182,6 +213,10 @@ class SolvedProcess:
             with limited_blas(1, 1):
                 factor = self._variance_factor(near.covariance @ self.inverse)
         return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
+
+    def _near(self, queries: Array) -> Near:
+        """Covariances between queries and what is observed."""
+        return Near(self.process, queries, self.rows)
 
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
@@ -272,30 +307,29 @@ def _blocks(count: int) -> range:
     return range(0, count, BLOCK)
 
 
-def _no_fits(dimension: int, outputs: int) -> GlobalFits:
+def no_fits(dimension: int, outputs: int) -> GlobalFits:
     nothing = np.zeros(0)
     return GlobalFits(np.zeros((0, outputs)), np.zeros((0, outputs, dimension)), nothing, nothing)
-
-
-def _factorize(process: GlobalKriging, rows: Array, sample_weight: Array) -> tuple[Array, Array]:
-    """Lower factor (n, n) of the covariance of the labels, and the variances (n,) of their noise.
-
-    The ridge is raised until the matrix is positive definite in spite of rounding.
-    """
-    largest = 1.0 + TREND * (1.0 + float(np.max(np.sum(rows**2, axis=1))) / process.length**2)
-    added = process.ridge
-    while True:
-        system, noise = lower_covariances(process, rows), added / sample_weight
-        system[np.diag_indices_from(system)] += noise
-        if factorize(system) or added > 1e3 * largest:
-            return system, noise
-        added = max(100.0 * added, 1e-12 * largest)
 
 
 def lower_covariances(process: GlobalKriging, rows: Array) -> Array:
     """Covariances (n, n) of f at rows (n, D), with the trend: the lower triangle, zeros elsewhere."""
     found = np.zeros((len(rows), len(rows)))
     _fill(process, rows, rows, None, None, found, lower=True)
+    return found
+
+
+def kernels(process: GlobalKriging, centers: Array, rows: Array) -> Array:
+    """Covariances (q, n) between centers (q, D) and rows (n, D), but for the trend."""
+    found = np.empty((len(centers), len(rows)))
+    _fill(process, rows, np.ascontiguousarray(centers), None, found, None)
+    return found
+
+
+def squared_distances(centers: Array, rows: Array) -> Array:
+    """Squared distances (q, n) between centers (q, D) and rows (n, D)."""
+    found = np.empty((len(centers), len(rows)))
+    _fill(GlobalKriging(1.0, 0.0), rows, np.ascontiguousarray(centers), found, None, None)
     return found
 
 
@@ -312,4 +346,5 @@ def _fill(
     """Fill squared distances, kernels and covariances (q, n), where given; on the calling thread."""
     slope = TREND / process.length**2
     scales = process.scale, TREND, slope
+    rows = np.ascontiguousarray(rows)
     _core.covariances(rows, centers, process.kernel, *scales, squared, kernels, covariances, lower, 1)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop import _core
+from localegop._data.slopes import GivenSlopes
 from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
+from localegop._engine.gradient_kriging import solve_process
 from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
 from localegop._engine.threads import work_together
 from localegop.kernels import Kernel, as_kernel
@@ -50,6 +52,10 @@ class TrainingData(Protocol):
     @property
     def largest_size(self) -> float:
         """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
+
+    @property
+    def knows_gradients(self) -> bool:
+        """Whether gradients were given with the points."""
 
     def without(self, held_out: NDArray[np.intp]) -> Self:
         """Take all points but some."""
@@ -122,6 +128,8 @@ class LocalData:
     n_total : int or None
         Number of points that these are a part of; None if they are all. Where ``max_neighbors`` is less,
         a part must hold everything that its centers may look at.
+    slopes : GivenSlopes or None
+        Gradients that were given with the points.
     """
 
     def __init__(
@@ -136,8 +144,9 @@ class LocalData:
         threads: int,
         cutoff: float = FIELD_CUTOFF,
         n_total: int | None = None,
+        slopes: GivenSlopes | None = None,
     ) -> None:
-        self.rows, self.labels, self.sample_weight = rows, labels, sample_weight
+        self.rows, self.labels, self.sample_weight, self.slopes = rows, labels, sample_weight, slopes
         self.n, self.dimension = rows.shape
         self.kernel, self.radius, self.cutoff = kernel, radius, cutoff
         self.n_total = self.n if n_total is None else n_total
@@ -149,7 +158,7 @@ class LocalData:
         self._solved: dict[GlobalKriging, SolvedProcess] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("rows", "labels", "sample_weight", "radius", "threads", "cutoff", "n_total")
+        names = ("rows", "labels", "sample_weight", "radius", "threads", "cutoff", "n_total", "slopes")
         kernel = self.kernel.name if self.kernel.built_in else self.kernel
         return {name: getattr(self, name) for name in names} | {"kernel": kernel, "limit": self.limit}
 
@@ -157,6 +166,11 @@ class LocalData:
         given = dict(state)
         kernel, limit = as_kernel(given.pop("kernel")), given.pop("limit")
         self.__init__(**given, kernel=kernel, max_neighbors=limit)  # type: ignore[misc]
+
+    @property
+    def knows_gradients(self) -> bool:
+        """Whether gradients were given with the points."""
+        return self.slopes is not None
 
     @property
     def outputs(self) -> int:
@@ -181,7 +195,8 @@ class LocalData:
 
     def subset(self, rows: NDArray[np.intp], n_total: int | None = None) -> LocalData:
         """Take some of the points, with the same settings."""
-        return self.like(self.rows[rows], self.labels[rows], self.sample_weight[rows], n_total)
+        slopes = None if self.slopes is None else self.slopes.take(rows)
+        return self.like(self.rows[rows], self.labels[rows], self.sample_weight[rows], n_total, slopes)
 
     def without(self, held_out: NDArray[np.intp]) -> LocalData:
         """Take all points but some."""
@@ -189,7 +204,8 @@ class LocalData:
 
     def rotated(self, axes: Array) -> LocalData:
         """Take the same points in other axes (D, r)."""
-        return self.like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total)
+        slopes = None if self.slopes is None else self.slopes.rotated(axes)
+        return self.like(rotate(self.rows, axes), self.labels, self.sample_weight, self.n_total, slopes)
 
     def seeing(self, most: int | None) -> LocalData:
         """Take the same points, with centers that look at so many, or all for None."""
@@ -205,6 +221,7 @@ class LocalData:
         labels: Array,
         sample_weight: Array,
         n_total: int | None = None,
+        slopes: GivenSlopes | None = None,
     ) -> LocalData:
         """Make data of other points, with the same settings."""
         return LocalData(
@@ -217,6 +234,7 @@ class LocalData:
             threads=self.threads,
             cutoff=self.cutoff,
             n_total=n_total,
+            slopes=slopes,
         )
 
     def solved(self, process: GlobalKriging) -> SolvedProcess:
@@ -226,10 +244,13 @@ class LocalData:
     def solve_all(self, processes: Sequence[GlobalKriging]) -> list[SolvedProcess]:
         """Return processes of all points, solved now or before."""
         unknown = [one for one in dict.fromkeys(processes) if one not in self._solved]
-        given = self.rows, self.labels, self.sample_weight
-        solved = work_together([partial(SolvedProcess, one, *given) for one in unknown], self.threads)
+        solved = work_together([partial(self.fresh_solution, one) for one in unknown], self.threads)
         self._solved |= dict(zip(unknown, solved, strict=True))
         return [self._solved[one] for one in processes]
+
+    def fresh_solution(self, process: GlobalKriging) -> SolvedProcess:
+        """Return a process of all points, solved now and not kept."""
+        return solve_process(process, self.rows, self.labels, self.sample_weight, self.slopes)
 
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:
         """Points that centers at these rows may look at; None if all."""

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._data.slopes import GivenSlopes
 from localegop._data.sums import measure_extent
 from localegop._data.units import Units
 from localegop._engine.centers import Centers, Widths
@@ -26,6 +27,7 @@ from localegop._engine.final_fits import (
     krige_all,
 )
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
+from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
@@ -35,6 +37,7 @@ from localegop._fit.initial_axes import (
     Sample,
     Slopes,
     axes_from,
+    axes_from_gradients,
     find_axes_by_pilots,
     find_slopes,
     global_agop,
@@ -46,7 +49,7 @@ from localegop._fit.trials import Start
 from localegop._predict.decisions import LooDiagnostics
 from localegop._predict.later import Later
 from localegop._predict.model import Model
-from localegop._predict.rivals import Rival, in_half
+from localegop._predict.rivals import Origin, Rival, in_half
 from localegop._predict.uncertainty import Diagnostics
 from localegop._progress import SILENT, Progress
 from localegop.schedules import EffectiveSizeSchedule
@@ -93,18 +96,23 @@ def learn_replicas(model: Model, progress: Progress = SILENT) -> Replicas:
 class ReplicaBackend(ProcessBackend):
     """The work of fits that explain and do not predict, to rows whose labels are in units already."""
 
-    def __init__(self, features: Array, labels: Array, sample_weight: Array) -> None:
+    def __init__(
+        self, features: Array, labels: Array, sample_weight: Array, gradients: Array | None = None
+    ) -> None:
         self.features, self.labels, self.sample_weight = features, labels, sample_weight
+        self.gradients = gradients  # in units of the labels, for features after their curves
         self.robustness = None
 
     def reweighted(self, robustness: Array) -> ReplicaBackend:
         """See :class:`localegop._fit.backend.Backend`."""
-        return ReplicaBackend(self.features, self.labels, robustness * self.sample_weight)
+        return ReplicaBackend(self.features, self.labels, robustness * self.sample_weight, self.gradients)
 
     def in_units(self, units: Units, settings: Settings) -> LocalData:
         """See :class:`localegop._fit.backend.Backend`."""
         rows = units.features(self.features)
-        return LocalData(rows, self.labels, self.sample_weight, **settings.data_options(units))
+        given = None if self.gradients is None else GivenSlopes(self.gradients, units.transform)
+        options = settings.data_options(units)
+        return LocalData(rows, self.labels, self.sample_weight, **options, slopes=given)
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,8 @@ class _Learner:
         data, decisions = model.data, model.decisions
         assert model.features is not None and decisions.rivals is not None
         some = np.ones(data.n, dtype=bool) if half is None else half
-        backend = ReplicaBackend(model.features[some], data.labels[some], data.sample_weight[some])
+        slopes = None if data.slopes is None else data.slopes.values[some]
+        backend = ReplicaBackend(model.features[some], data.labels[some], data.sample_weight[some], slopes)
         units = replace(decisions.units, transform=decisions.rivals.transform)
         settings = replace(decisions.settings, threads=data.threads)
         scale = decisions.feature_scale
@@ -156,13 +165,18 @@ class _Learner:
         if rival.origin == "refined":
             return self._refine(rival)
         rule = RULES[rival.origin]
+        if rival.origin in ("given", "given gently"):
+            return axes_from_gradients(data, self.backend.extent(data), rule)
         slopes = self.single_slopes if rule.single else self.slopes
         return axes_from(self.backend.extent(data), slopes.agop, rule)
 
     def _refine(self, rival: Rival) -> Array:
         """Find axes (D, r) from the slopes of a choice in the axes that come before."""
         n = len((self if self.everything is None else self.everything).backend.labels)
-        axes = self._find_axes(replace(rival, origin="pilots" if n > MOST_ROWS else "slopes"))
+        before: Origin = "pilots" if n > MOST_ROWS else "slopes"
+        if isinstance(rival.choice.final, GradientKriging):
+            before = "given"
+        axes = self._find_axes(replace(rival, origin=before))
         model = self._learn(rival.choice, axes)
         assert model.loo is not None and model.field is not None
         agop = global_agop(axes, model.loo.gradients, model.field.anchors.sample_weight)
@@ -252,6 +266,8 @@ def halve_choice(choice: Choice) -> Choice:
     size, final = choice.size, choice.final
     if isinstance(final, Kriging):
         final = HalvedKriging(final.length, 0.5 * final.ridge, final.trend, final.rough)
+    elif isinstance(final, GradientKriging):
+        final = replace(final, ridge=0.5 * final.ridge, slope_ridge=0.5 * final.slope_ridge)
     elif isinstance(final, GlobalKriging):
         final = replace(final, ridge=0.5 * final.ridge)
     return replace(choice, size=None if size is None else max(0.5 * size, 1.0), final=final)

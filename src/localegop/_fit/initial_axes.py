@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localegop._data.sums import Extent
 from localegop._data.units import rotate
+from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.local_data import LocalData
@@ -53,7 +54,10 @@ class AxisRule:
 
 SHARP, PILOT = AxisRule(0.5, NEGLIGIBLE), AxisRule(0.5)
 GENTLE, FEATURES = AxisRule(0.25), AxisRule(0.5, NEGLIGIBLE, 1e-3, single=True)
-RULES: dict[str, AxisRule] = {"slopes": SHARP, "gentle": GENTLE, "features": FEATURES}  # by origin
+RULES: dict[str, AxisRule] = {  # by origin
+    **{"slopes": SHARP, "gentle": GENTLE, "features": FEATURES},
+    **{"given": SHARP, "given gently": GENTLE},
+}
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,14 @@ def global_agop(axes: Array, gradients: Array, sample_weight: Array) -> Array:
     weight = sample_weight / sample_weight.sum()
     agop: Array = np.einsum("n,nka,nkb->ab", weight, there, there, optimize=False)
     return agop
+
+
+def axes_from_gradients(data: LocalData, found: Extent, rule: AxisRule) -> Array:
+    """Axes (D, r) from the gradients that were given with data of this extent."""
+    assert data.slopes is not None
+    with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
+        agop = data.slopes.agop(data.sample_weight)
+    return axes_from(found, agop, rule)
 
 
 def axes_from(found: Extent, agop: Array, rule: AxisRule = SHARP) -> Array:

@@ -25,6 +25,7 @@ from localegop._fit.initial_axes import (
     FirstRound,
     Sample,
     axes_from,
+    axes_from_gradients,
     find_axes_by_pilots,
     find_slopes,
     repeat_slopes,
@@ -134,8 +135,10 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     baseline = race_isotropic(trials[0].holdout, start.data, search.settings.ridges)
     progress.advance()
     if _axes_are_free(search):
-        trials += _trials_from_slopes(search)
-        trials += _refined(search, trials)
+        slopes_tell = _slopes_tell(search)
+        trials += _trials_from_slopes(search) if slopes_tell else []
+        trials += _trials_from_gradients(search)
+        trials += _refined(search, trials) if slopes_tell else []
     left = _most_promising(trials)
     progress.advance()
     best, choice, errors, rivals = _settle(left)
@@ -211,6 +214,26 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     return [trial(origin) for origin in origins]
 
 
+def _trials_from_gradients(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
+    """Make trials in axes from the gradients that were given, if any."""
+    backend, data = search.backend, search.start.data
+    if not data.knows_gradients:
+        return []
+    everything = backend.gather(data, np.arange(data.n))
+
+    def trial(origin: Origin) -> Trial[D, M_co]:
+        def axes(k: int | None) -> Array:
+            some = everything if k is None else everything.without(search.folds[k])
+            extent = backend.extent(data if k is None else data.without(search.folds[k]))
+            return axes_from_gradients(some, extent, RULES[origin])
+
+        kinds = (GlobalKriging,) if search.may_use_all_rows else KINDS
+        fold_axes = axes if search.few_rows else None
+        return Trial(search, search.start.in_axes(axes(None)), fold_axes, origin=origin, first_kinds=kinds)
+
+    return [trial("given"), trial("given gently")]
+
+
 def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
     """Make trials in the axes that the best choice so far gives, as long as that pays.
 
@@ -241,7 +264,8 @@ def _refine(search: Search[D, M_co], best: Trial[D, M_co]) -> Trial[D, M_co]:
         return axes_from(extent, best.slopes_of(choice, k))
 
     start = search.start.in_axes(axes(0))
-    kinds = KINDS if start.data.n > MOST_ROWS else (type(choice.final),)
+    kind = GlobalKriging if isinstance(choice.final, GlobalKriging) else type(choice.final)
+    kinds = KINDS if start.data.n > MOST_ROWS else (kind,)
     return Trial(search, start, axes if search.few_rows else None, origin="refined", first_kinds=kinds)
 
 
@@ -285,11 +309,16 @@ def _may_be_better(race: Race, best: Race, errors: float = 1.0) -> bool:
 
 def _axes_are_free(search: Search[D, M_co]) -> bool:
     """Whether the axes may be learned from slopes."""
-    settings, data = search.settings, search.start.data
+    settings = search.settings
     no_lengths = settings.exclusion_radius is None and settings.covariance_cap is None
     recursive = settings.by_size and settings.n_steps > 0
-    enough = data.n > FEW_PER_FEATURE * data.dimension
-    return settings.metric_is_free and no_lengths and data.dimension > 1 and recursive and enough
+    return settings.metric_is_free and no_lengths and recursive
+
+
+def _slopes_tell(search: Search[D, M_co]) -> bool:
+    """Whether there are several axes, and rows enough to find slopes along them."""
+    data = search.start.data
+    return data.dimension > 1 and data.n > FEW_PER_FEATURE * data.dimension
 
 
 def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Learned[D]:

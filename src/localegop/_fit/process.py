@@ -36,7 +36,11 @@ class ProcessBackend:
         """See :class:`Backend`."""
         rows = self.rows
         return LocalData(
-            units.features(rows.X), units.labels(rows.y), rows.sample_weight, **settings.data_options(units)
+            units.features(rows.X),
+            units.labels(rows.y),
+            rows.sample_weight,
+            **settings.data_options(units),
+            slopes=units.slopes(rows.gradients, rows.X),
         )
 
     def extent(self, data: LocalData) -> Extent:
@@ -60,6 +64,8 @@ class ProcessBackend:
     def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""
         assert isinstance(site, LocalSite)
+        if site.left_out is not None:
+            return site.data.subset(site.left_out)
         return site.data.like(site.rows, site.labels, site.sample_weight)
 
     def model(

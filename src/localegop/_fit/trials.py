@@ -15,6 +15,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
+from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData, half_of
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
@@ -25,6 +26,7 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT
 from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
+from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.losses import LogLoss, Loss, SquaredError
@@ -45,6 +47,7 @@ MOST_LIKE, FEW_LOGISTIC = 1, 2  # polynomials that logistic fits are made like, 
 MOST_STEPS = 2  # after which kriging is tried again
 FINE = 5e-3  # error over variance below which local kriging is tried beside processes of all rows
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
+SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._let_join`
 
 
@@ -108,7 +111,7 @@ class Trial(Generic[D, M_co]):
     fold_axes : callable or None
         Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
         trial serve all folds.
-    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined"}
+    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently"}
         Where the axes came from.
     first_kinds : tuple of type
         Kinds of final fits that have a first look; the others come to the second.
@@ -167,7 +170,7 @@ class Trial(Generic[D, M_co]):
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
-            return [as_choice(process) for process in self._find_global()]
+            return [as_choice(process) for process in (*self._find_global(), *self._find_with_slopes())]
         return []
 
     @cached_property
@@ -177,8 +180,8 @@ class Trial(Generic[D, M_co]):
         self._let_join(race, (kind for kind in KINDS if kind not in self.first_kinds))
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
-        if not self._anchors_are_all:
-            race.join([as_choice(for_more_rows(one)) for one in found])
+        more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
+        race.join([as_choice(for_more_rows(one)) for one in more])
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
         if best[Polynomial]:
@@ -242,6 +245,11 @@ class Trial(Generic[D, M_co]):
         best, *others = search.best(search.first_guesses())
         limit = NOT_CLEARLY_WORSE * search.error(best)
         return [best, *(one for one in others if search.error(one) < limit)]
+
+    def _find_with_slopes(self) -> list[GradientKriging]:
+        """Find the best process that knows given gradients, where axes are sorted by slopes."""
+        known = self.start.data.knows_gradients and self.origin in SORTED_BY_SLOPES
+        return find_gradient_processes(self.holdout.fold(0).everything)[:1] if known else []
 
     @property
     def _anchors_are_all(self) -> bool:

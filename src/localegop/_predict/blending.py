@@ -44,7 +44,17 @@ class Blending:
     ) -> tuple[Array, Array]:
         """Values (q, K) in units of the recursion, and shares (q,) that centers cannot answer for."""
         blended = self._known(data, choice).blend(data, field, choice, queries)
-        return blended.value, fade(blended.distance, self.near, FAR * self.near)
+        return blended.value, self._uncovered(blended.distance)
+
+    def gradients(
+        self, data: LocalData, field: GradientField, choice: Choice, queries: Array
+    ) -> tuple[Array, Array]:
+        """Gradients (q, K, r) of the values, and shares (q,) as :meth:`values` gives them."""
+        blended = self._known(data, choice).blend(data, field, choice, queries, gradients=True)
+        return blended.gradient, self._uncovered(blended.distance)
+
+    def _uncovered(self, distance: Array) -> Array:
+        return fade(distance, self.near, FAR * self.near)
 
     def _known(self, data: LocalData, choice: Choice) -> KeptCenters:
         centers = self._centers

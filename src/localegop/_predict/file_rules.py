@@ -27,6 +27,7 @@ from localegop._data.schema import (
 )
 from localegop._data.table_columns import check_columns
 from localegop._engine.global_kriging import MOST_ROWS as MOST_GLOBAL_ROWS
+from localegop._engine.gradient_kriging import MOST_EQUATIONS
 from localegop._engine.settings import Settings
 from localegop._predict.decisions import FORGOTTEN
 from localegop._predict.gaps import MOST_SURPRISING
@@ -95,6 +96,11 @@ FINAL_RULES: dict[str, dict[str, Rule]] = {
         "rough": Flag(),
     },
 }
+FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
+    "n_slopes": Number(1, MOST_GLOBAL_ROWS, whole=True),
+    "slope_ridge": Number(1e-15, LARGE),
+}
+GLOBAL = ("global", "gradients")
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -176,6 +182,7 @@ def check_model(
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
     entries |= robustness_rules(n, settings)
+    entries |= slope_rules(own, header["choice"], n, outputs, entries["center"].shape[0])
     if "features" in own:
         entries["features"] = Entries((n, entries["center"].shape[0]))
     if field:
@@ -262,7 +269,7 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     if kind == "kriging":
         require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
         return
-    if kind == "global":
+    if kind in GLOBAL:
         known = choice["size"] is None and choice["step"] == 0
         require(known, "model.choice has a size or steps, which a global process has not")
         return
@@ -277,7 +284,7 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
 
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:
     """Raise a ValueError unless a global process has all rows for anchors, and not too many of them."""
-    fit = choice["final"]["kind"] != "global" or (anchors == n and n <= MOST_GLOBAL_ROWS)
+    fit = choice["final"]["kind"] not in GLOBAL or (anchors == n and n <= MOST_GLOBAL_ROWS)
     most = f"{MOST_GLOBAL_ROWS:,}"
     require(fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most}")
 
@@ -325,6 +332,22 @@ def row_rules(m: int, outputs: int, dimension: int) -> dict[str, Entries]:
 def robustness_rules(n: int, settings: Settings) -> dict[str, Entries]:
     """Rules of the robustness weights of n rows, which there are if the loss is robust."""
     return {"robustness": Entries((n,), FORGOTTEN, 1.0)} if settings.robust else {}
+
+
+def slope_rules(
+    arrays: Collection[str], choice: Mapping[str, Any], n: int, outputs: int, features: int
+) -> dict[str, Entries]:
+    """Rules of the gradients given with n rows, which there must be if the final fit knows them."""
+    final = choice["final"]
+    if "given_gradients" not in arrays:
+        require(final["kind"] != "gradients", "array 'given_gradients' is missing")
+        return {}
+    if final["kind"] == "gradients":
+        require(not final["rough"], "model.choice.final is rough, but knows gradients")
+        equations = n * (1 + min(final["n_slopes"], features))
+        require(equations <= 2 * MOST_EQUATIONS, f"the final fit would have {equations} equations")
+    shape = (n, outputs, features)
+    return {"given_gradients": Entries(shape, -FAR, FAR), "given_known": Entries(shape, 0.0, 1.0)}
 
 
 def field_rules(

@@ -22,6 +22,7 @@ from localegop._engine.recursion import Recursion, Stage
 from localegop._predict.blending import Blending, fade
 from localegop._predict.decisions import FORGOTTEN, Decisions, LooDiagnostics, weights_before
 from localegop._predict.gaps import global_spread, squared_spread
+from localegop._predict.gradients import predictor_gradients
 from localegop._predict.later import Later
 from localegop._predict.support import Support, find_support
 from localegop._predict.tracing import trace_steps
@@ -164,12 +165,32 @@ class Model:
         """
         assert self.loo is not None
         assert self.field is not None
-        place = self._place(self._centers(*self._look_at(X)))
+        place = self._place(self._centers(*self.look_at(X)))
         fit = self._final_fit(place, variances=False, gradients=True)
         agop = np.empty_like(place.shape)
         near = surroundings(self.field, place.centers.rows, place.shape, size=size)
         near.outer_products(self.loo.gradients, agop, self.data.threads)
         return fit.gradient, agop
+
+    def gradients(self, X: Array, progress: Progress = SILENT) -> Array:
+        """Gradients (q, K, D) of predictions at queries X; see :mod:`localegop._predict.gradients`."""
+        each = 8 * 4 * self.data.dimension**2 + 64 * self.data.max_visible
+        parts = [predictor_gradients(self, X[rows]) for rows in progress.over(chunks(len(X), each), len(X))]
+        return np.concatenate([np.zeros((0, self.data.outputs, X.shape[1])), *parts])
+
+    def values(self, X: Array) -> Array:
+        """Predictions (q, K) at queries X (q, D), blended where that was found as good."""
+        return self.fits(X, Requested(blended=True)).value
+
+    def slopes_of_fits(self, rows: Array, support: Support) -> Array:
+        """Gradients (q, K, r) of final fits made for queries, in units of the recursion."""
+        place = self._place(self._centers(rows, support))
+        return self._final_fit(place, variances=False, gradients=True).gradient
+
+    @property
+    def edge(self) -> float:
+        """Remoteness from which on a query has a fit of its own, more and more."""
+        return NEAR_THE_EDGE
 
     def with_threads(self, threads: int) -> Model:
         """Return the same model, worked on by so many threads."""
@@ -200,7 +221,7 @@ class Model:
         """Values (q, K) at queries, blended between centers' and own fits, and their remoteness (q,)."""
         assert self.field is not None
         decisions = self.decisions
-        queries, support = self._look_at(X)
+        queries, support = self.look_at(X)
         found, uncovered = blending.values(self.data, self.field, decisions.choice, queries)
         share = np.maximum(uncovered, fade(support.remoteness, NEAR_THE_EDGE, 1.0))
         values = decisions.units.values(found)
@@ -243,7 +264,7 @@ class Model:
         decisions, count = self.decisions, len(X)
         units, choice = decisions.units, decisions.choice
         full = requested.everything
-        rows, support = self._look_at(X)
+        rows, support = self.look_at(X)
         place = self._place(self._centers(rows, support), keep=requested.trace)
         beyond = support.beyond
         carried = self.field is not None and choice.degree > 0 and bool(beyond.any())
@@ -293,7 +314,7 @@ class Model:
             **found,
         )
 
-    def _look_at(self, X: Array) -> tuple[Array, Support]:
+    def look_at(self, X: Array) -> tuple[Array, Support]:
         """Take queries into the units of the recursion, and see which of them lie beyond the data."""
         rows = self.decisions.query_rows(X)
         return rows, find_support(self.data, rows, self.decisions.reach)
@@ -363,7 +384,7 @@ class Model:
 
     def neighbors_at(self, query: Array) -> Neighbors:
         """Rows as given to ``fit`` that contributed to the prediction at one query (D,)."""
-        place = self._place(self._centers(*self._look_at(query[None])))
+        place = self._place(self._centers(*self.look_at(query[None])))
         batch = self.data.localize(place.centers, place.shape, place.widths, keep=True)
         indices, weights = batch.neighborhoods.neighbors(0)
         by_distinct = np.zeros(self.data.n)

@@ -18,10 +18,13 @@ from localegop._engine.choice import Choice
 
 Array = NDArray[np.float64]
 # Of axes: none, from slopes, from slopes but less unequal, features stretched one by one, from pilot fits,
-# from the choice itself.
-Origin = Literal["initial", "slopes", "gentle", "features", "pilots", "refined"]
+# from the choice itself, from given gradients, from these but less unequal.
+Origin = Literal["initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently"]
 
-ORIGINS: tuple[Origin, ...] = ("initial", "slopes", "gentle", "features", "pilots", "refined")
+ORIGINS: tuple[Origin, ...] = (
+    *("initial", "slopes", "gentle", "features", "pilots", "refined"),
+    *("given", "given gently"),
+)
 PAIRS = 8  # of halves of the rows
 
 

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from localegop._data.archive import FORMAT, require
 from localegop._data.curves import Curves
+from localegop._data.slopes import GivenSlopes
 from localegop._data.units import Units
 from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
+from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
 from localegop._engine.recursion import MetricUpdate
@@ -44,7 +46,9 @@ UNITS = tuple(entry.name for entry in fields(Units) if entry.name != "curves")
 CLASSES = ("doubts", "weight_below")  # arrays of ClassCalibration
 CURVES = tuple(entry.name for entry in fields(Curves))
 SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
-FINAL_FITS: dict[str, Any] = {one.kind: one for one in (Polynomial, Logistic, Kriging, GlobalKriging)}
+FINAL_FITS: dict[str, Any] = {
+    one.kind: one for one in (Polynomial, Logistic, Kriging, GlobalKriging, GradientKriging)
+}
 
 
 def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -55,6 +59,10 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
     arrays |= {"position": model.position, "part": model.part}
     if model.robustness is not None:
         arrays["robustness"] = model.robustness
+    if data.slopes is not None:
+        known = ~np.isnan(data.slopes.values)
+        arrays["given_gradients"] = np.where(known, data.slopes.values, 0.0)
+        arrays["given_known"] = known.astype(float)
     if model.features is not None:
         arrays["features"] = model.features
     if field is not None and model.loo is not None:
@@ -162,6 +170,7 @@ def unpack_model(
         radius=header["radius"],
         threads=settings.threads,
         cutoff=float(header["cutoff"]),
+        slopes=_unpack_slopes(own),
     )
     position, robustness = own["position"].astype(np.intp), own.get("robustness")
     model = Model(
@@ -182,6 +191,14 @@ def unpack_model(
         require(able, "model.blend_near is given for a model that cannot blend")
         model = replace(model, blending=Blending(float(header["blend_near"])))
     return model
+
+
+def _unpack_slopes(arrays: Mapping[str, Array]) -> GivenSlopes | None:
+    """Build the gradients that were given with the rows, if any."""
+    if "given_gradients" not in arrays:
+        return None
+    values = np.where(arrays["given_known"] > 0.5, arrays["given_gradients"], np.nan)
+    return GivenSlopes(values, arrays["transform"])
 
 
 def check_features(features: Array | None, decisions: Decisions, rows: Array) -> None:

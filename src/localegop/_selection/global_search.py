@@ -7,14 +7,15 @@ so that many lengths and ridges can be tried in little time, before any of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
-from localegop._engine.global_kriging import GlobalKriging, Near, lower_covariances
+from localegop._engine.global_kriging import GlobalKriging, lower_covariances, squared_distances
 from localegop._engine.lapack import factorize, invert_factor, solve
 from localegop._engine.threads import work_together
 
@@ -45,15 +46,10 @@ class GlobalSearch:
         self.labels = labels - labels.mean(axis=0)
         self._errors: dict[GlobalKriging, float] = {}
 
-    @cached_property
-    def unit(self) -> float:
-        """Length by which those of processes are told: that of typical distances."""
-        typical = float(np.median(Near(GlobalKriging(1.0, 1.0), self.rows, self.rows).squared))
-        return float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0
-
     def first_guesses(self) -> list[GlobalKriging]:
         """Give processes to start from where nothing is known."""
-        return [GlobalKriging(length * self.unit, ridge, rough) for length, ridge, rough in STARTS]
+        unit = typical_length(self.rows)
+        return [GlobalKriging(length * unit, ridge, rough) for length, ridge, rough in STARTS]
 
     def best(self, guesses: Sequence[GlobalKriging]) -> list[GlobalKriging]:
         """Find the best process near each guess; the best of all comes first."""
@@ -101,4 +97,10 @@ def as_choice(process: GlobalKriging) -> Choice:
 def for_more_rows(process: GlobalKriging) -> GlobalKriging:
     """Return the process that may be better with more rows than it was found with."""
     length, ridge = process.length * MORE_ROWS[0], max(process.ridge * MORE_ROWS[1], LEAST_RIDGE)
-    return GlobalKriging(length, ridge, process.rough)
+    return replace(process, length=length, ridge=ridge)
+
+
+def typical_length(rows: Array) -> float:
+    """Return the length that the distances between rows (m, D) suggest to start from."""
+    typical = float(np.median(squared_distances(rows, rows)))
+    return float(np.sqrt(0.5 * typical)) if typical > 0.0 else 1.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from localegop.cli.columns import choose_roles, describe_missing
+from localegop.cli.columns import choose_roles, describe_missing, named_columns
 from localegop.cli.console import Console, file_size
 from localegop.cli.encoding import choose_columns, describe_filled
 from localegop.cli.facts import model_facts, model_lines
 from localegop.cli.files import check_output
 from localegop.cli.parsing import TABLES, add_jobs, add_report_options, neighbors_or_all, new_command, seed
 from localegop.cli.problems import Problem, about, counted
+from localegop.cli.slopes import find_gradient_columns
 from localegop.cli.tables import read_table
 from localegop.cli.tasks import is_classification
 from localegop.cli.training import Training
@@ -97,6 +98,12 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         choices=("squared", "huber"),
         help="huber: labels that are far from those around count less or not at all; takes twice the time",
     )
+    method.add_argument(
+        "--gradients",
+        metavar="PATTERN",
+        help="columns with known slopes of the target, such as 'dlift_{column}': the name of a feature in "
+        "place of {column}, and that of the target in place of {target}; empty cells are unknown",
+    )
     method.add_argument("--seed", type=seed, metavar="N", help="seed of all random choices; default 0")
     missing = parser.add_mutually_exclusive_group()
     missing.add_argument(
@@ -137,10 +144,14 @@ def _read(args: argparse.Namespace, console: Console) -> Training:
     """Read the table and refuse what cannot be fitted."""
     table = read_table(args.table)
     with about(args.table):
-        roles = choose_roles(list(table.columns), args.target, args.weight, args.features, args.ignore)
+        names = list(table.columns)
+        targets = named_columns(args.target, names, "--target")
+        slopes = find_gradient_columns(names, targets, args.gradients)
+        ignored = [*(args.ignore or []), *slopes.values()]
+        roles = choose_roles(names, args.target, args.weight, args.features, ignored)
         columns = choose_columns(table, roles.features, args.categorical, args.dates, args.missing)
         classes = is_classification(args.task, table, roles.targets)
-        training = Training.from_table(table, roles, columns, classes=classes)
+        training = Training.from_table(table, roles, columns, slopes, classes=classes)
         if classes and args.task == "auto":
             console.note(
                 f"target {roles.targets[0]!r} is taken for classes; --task regression takes numbers"
@@ -160,7 +171,8 @@ def _classifier(args: argparse.Namespace, console: Console) -> Any:
     from localegop import LocalEGOPClassifier
 
     given = {"--strategy": args.strategy, "--outputs": args.outputs, "--loss": args.loss}
-    wrong = [name for name, value in {**given, "--paper": args.paper or None}.items() if value is not None]
+    given |= {"--gradients": args.gradients, "--paper": args.paper or None}
+    wrong = [name for name, value in given.items() if value is not None]
     if wrong:
         raise Problem(f"{', '.join(wrong)}: for regression only; leave it out, or take --task regression")
     parameters: dict[str, Any] = {}

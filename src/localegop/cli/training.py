@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from localegop.cli.columns import COUNTING, Roles, missing_rows, numbers, refuse_missing, row_list
 from localegop.cli.encoding import TRAINING_HINT, encode_table
 from localegop.cli.problems import Problem, counted, need, quoted
+from localegop.cli.slopes import Names, read_gradients
 from localegop.cli.tasks import class_labels
 
 if TYPE_CHECKING:
@@ -26,10 +27,13 @@ class Training:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
+    gradients: NDArray[np.float64] | None = None  # (n, K, D)
     labels: Any = None  # of classes, whose numbers are the target
 
     @classmethod
-    def from_table(cls, table: Any, roles: Roles, columns: Columns, *, classes: bool = False) -> Training:
+    def from_table(
+        cls, table: Any, roles: Roles, columns: Columns, slopes: Names, *, classes: bool = False
+    ) -> Training:
         """Turn the columns into numbers, or say which are not numbers."""
         plain = [column.name for column in columns.columns if column.kind == "number"]
         numbers(table, plain, TRAINING_HINT)  # all that are wrong in one message
@@ -39,15 +43,16 @@ class Training:
             labels, y = class_labels(table[roles.targets[0]])
         else:
             y = numbers(table, roles.targets, "a target must be numbers")
+        gradients = read_gradients(table, slopes, roles.targets, columns)
         if roles.weight is None:
-            return cls(roles, columns, X, y, None, labels)
+            return cls(roles, columns, X, y, None, gradients, labels)
         weight = numbers(table, [roles.weight], "weights must be numbers")[:, 0]
         if (weight < 0.0).any():
             raise Problem(
                 f"weights in {roles.weight!r} are negative: {row_list(weight < 0.0)} ({COUNTING}): "
                 "they must be 0 or more"
             )
-        return cls(roles, columns, X, y, weight, labels)
+        return cls(roles, columns, X, y, weight, gradients, labels)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -92,10 +97,12 @@ class Training:
 
         frames = need("pandas").DataFrame
         labels = frames(self.y if self.labels is None else self.labels, columns=self.roles.targets)
+        known = {} if self.gradients is None else {"gradients": self.gradients}
         model.fit(
             frames(self.X, columns=self.columns.features),
             labels if len(self.roles.targets) > 1 else labels[self.roles.targets[0]],
             sample_weight=None if self.weight is None else np.where(self.missing, 0.0, self.weight),
+            **known,
         )
         if not self.columns.plain:
             model.columns_ = self.columns

@@ -7,6 +7,7 @@ standard deviation. The geometry behind them is in :mod:`localegop.datasets.mani
 
 from localegop.datasets.class_samples import make_class_annulus, make_class_helix
 from localegop.datasets.curve_samples import make_annulus, make_helix, make_noisy_curve
+from localegop.datasets.engineering import make_engineering
 from localegop.datasets.image_surroundings import image_surroundings
 from localegop.datasets.images import image_samples
 from localegop.datasets.malonaldehyde import load_malonaldehyde
@@ -31,6 +32,7 @@ __all__ = [
     "make_class_annulus",
     "make_class_helix",
     "make_cubic",
+    "make_engineering",
     "make_helix",
     "make_multi_index",
     "make_noisy_curve",

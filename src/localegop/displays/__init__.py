@@ -10,9 +10,11 @@ from localegop.displays._image import ImageLocalizationDisplay
 from localegop.displays._importance import ImportanceDisplay
 from localegop.displays._localization import LocalizationDisplay
 from localegop.displays._spectrum import SpectrumDisplay
+from localegop.displays._subspace import ActiveSubspaceDisplay
 from localegop.displays._trace import TraceDisplay
 
 __all__ = [
+    "ActiveSubspaceDisplay",
     "CalibrationDisplay",
     "ImageLocalizationDisplay",
     "ImportanceDisplay",

@@ -82,8 +82,13 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         self.n_partitions = extra["n_partitions"]
         self.client = extra["client"]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, gradients: Any = None) -> Self:
         self._validate_params()
+        if gradients is not None:
+            raise ValueError(
+                "gradients cannot be used on a cluster: fit a LocalEGOPRegressor, whose predict takes dask "
+                "arrays, or leave gradients=None"
+            )
         if self.strategy != "field":
             raise ValueError(
                 f"strategy={self.strategy!r} has no part that a cluster could learn: use "

@@ -97,6 +97,11 @@ class PartitionedData:
         """Largest effective size that is asked of a neighborhood: half of what a center can look at."""
         return half_of(self.max_visible)
 
+    @property
+    def knows_gradients(self) -> bool:
+        """Whether gradients were given with the points."""
+        return False  # a cluster takes none
+
     def without(self, held_out: NDArray[np.intp]) -> PartitionedData:
         """Hold some points out."""
         assert not len(self.held_out)

@@ -1,0 +1,244 @@
+"""Fits with given gradients against fits without: airfoils, a solar cell, and functions of engineering.
+
+Run with ``python benchmarks/derivatives.py``; ``--only functions`` needs no data from outside. The sets
+with adjoint and finite-difference gradients are read from the folder ``LOCALEGOP_DATA`` (naca0012.npz and
+diode.npz); without it they are left out, with a line that says so. SMT's kriging with partial least
+squares, with gradients (GEKPLS) and without (KPLS), takes part where it is installed (``pip install smt``).
+
+Errors are mean squared errors at rows that nothing was chosen by, over the variance of their labels.
+Seconds are those of one processor.
+"""
+
+import argparse
+import os
+import time
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from bars import HEAD, Table
+
+from localegop import ExtrapolationWarning, LocalEGOPRegressor
+from localegop.datasets import make_engineering
+
+FIRST_SEED = 100  # those below were used while the method was made
+FUNCTIONS = ("borehole", "otl_circuit", "piston", "wing_weight")
+QUERIES = 2000
+OURS = ("without gradients", "with gradients", "shuffled gradients", "gradients times -1")
+SMT = ("SMT KPLS", "SMT GEKPLS")
+
+
+def load(name):
+    """Read a set of arrays, or None if it is not there."""
+    folder = os.environ.get("LOCALEGOP_DATA")
+    path = Path(folder or ".") / name
+    if not folder or not path.exists():
+        print(f"{name} is left out: set LOCALEGOP_DATA to the folder that has it")
+        return None
+    return np.load(path)
+
+
+def split(count, rows, seed):
+    """Numbers of training rows and of others."""
+    order = np.random.default_rng(FIRST_SEED + seed).permutation(count)
+    return order[:rows], order[rows : rows + QUERIES]
+
+
+def ours(X, y, gradients):
+    """Fit with gradients, or without for None."""
+    return LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=gradients).predict
+
+
+def smt(X, y, gradients):
+    """Fit SMT's kriging in its settings for many dimensions: three components, one extra point a row."""
+    from smt.surrogate_models import GEKPLS, KPLS
+
+    options = {"n_comp": min(3, X.shape[1]), "print_global": False}
+    if gradients is None:
+        model = KPLS(**options)
+    else:
+        limits = np.column_stack([X.min(axis=0), X.max(axis=0)])
+        model = GEKPLS(xlimits=limits, extra_points=1, delta_x=1e-4, **options)
+        for a in range(X.shape[1]):
+            model.set_training_derivatives(X, gradients[:, [a]], a)
+    model.set_training_values(X, y)
+    model.train()
+    return lambda queries: model.predict_values(queries)[:, 0]
+
+
+def methods(gradients):
+    """Name who fits, with what."""
+    shuffled = np.random.default_rng(0).permutation(gradients)
+    found = {
+        "without gradients": (ours, None),
+        "with gradients": (ours, gradients),
+        "shuffled gradients": (ours, shuffled),
+        "gradients times -1": (ours, -gradients),
+    }
+    return found | {"SMT KPLS": (smt, None), "SMT GEKPLS": (smt, gradients)}
+
+
+def measure(X, y, gradients, train, test, names):
+    """Errors and seconds of some methods, by name."""
+    found = {}
+    for name, (fit, given) in methods(gradients[train]).items():
+        if name not in names:
+            continue
+        begin = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            predict = fit(X[train], y[train], given)
+            seconds = time.process_time() - begin
+            errors = (predict(X[test]) - y[test]) ** 2
+        found[name] = float(np.mean(errors) / y[test].var()), seconds
+    return found
+
+
+def table_of(what, runs):
+    """Print mean errors and seconds over runs; return them by method."""
+    print(f"\n{what}\n\n| method | error | of that without | seconds |\n|---|---|---|---|")
+    names = [name for name in runs[0] if all(name in run for run in runs)]
+    errors = {name: float(np.mean([run[name][0] for run in runs])) for name in names}
+    seconds = {name: float(np.mean([run[name][1] for run in runs])) for name in names}
+    for name in names:
+        ratio = errors[name] / errors["without gradients"]
+        print(f"| {name} | {errors[name]:.2e} | {ratio:.2f} | {seconds[name]:.1f} |", flush=True)
+    return errors, seconds
+
+
+def airfoils(table, seeds, quick, case):
+    """Lift and drag of airfoils with adjoint gradients."""
+    data = load("naca0012.npz")
+    if data is None:
+        return
+    for rows, bar in ((300, 0.4), (1000, 0.5)):
+        names = OURS if rows == 300 and not quick else OURS[:2]
+        for output in ("lift", "drag"):
+            given = data["X"], data[output], data[f"{output}_gradients"]
+            what = f"NACA0012, {output}, {rows} rows"
+            if case not in what:
+                continue
+            runs = [measure(*given, *split(len(given[1]), rows, seed), names) for seed in range(seeds)]
+            errors, seconds = table_of(what, runs)
+            ratio = errors["with gradients"] / errors["without gradients"]
+            table.add(f"{what}: error with gradients over that without", ratio, bar)
+            for name in names[2:]:
+                table.add(f"{what}: {name}", errors[name] / errors["without gradients"], 1.1)
+            if rows == 1000:
+                table.add(f"{what}: seconds of a fit", seconds["with gradients"], 20.0, " s")
+            elif find_spec("smt") and not quick:
+                beside_smt(table, what, given, split(len(given[1]), rows, 0))
+
+
+def beside_smt(table, what, given, case):
+    """Compare with SMT on one split: it is slow."""
+    errors, seconds = table_of(f"{what}, first split", [measure(*given, *case, (*OURS[:2], *SMT))])
+    best = min(errors[name] for name in SMT)
+    table.add(f"{what}: error over the better one of SMT", errors["with gradients"] / best, 1.0)
+    faster = seconds["SMT GEKPLS"] / seconds["with gradients"]
+    table.add(f"{what}: times as fast as GEKPLS", faster, 10.0, at_least=True)
+
+
+def diode(table, seeds, quick, case):
+    """Power of a solar cell, with gradients by finite differences."""
+    data = load("diode.npz")
+    if data is None:
+        return
+    X, y = data["X"].copy(), data["y"].ravel()
+    gradients = per_unit(X, data["gradients"])
+    for rows in (500,) if quick else (500, 3000):
+        what = f"diode, {rows} rows"
+        if case not in what:
+            continue
+        cases = [split(len(y), rows, seed) for seed in range(seeds)]
+        runs = [measure(X, y, gradients, *case, OURS) for case in cases]
+        errors, _ = table_of(what, runs)
+        for name, bar in (
+            ("with gradients", 1.05),
+            ("shuffled gradients", 1.1),
+            ("gradients times -1", 1.1),
+        ):
+            table.add(f"{what}: {name}", errors[name] / errors["without gradients"], bar)
+
+
+def per_unit(X, gradients):
+    """Gradients per unit of each parameter, from those per half range; the second has a log scale."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    found = 2.0 * gradients / (high - low)
+    found[:, 1] = gradients[:, 1] * 2.0 / (np.log(high[1]) - np.log(low[1])) / X[:, 1]
+    return found
+
+
+def functions(table, seeds, quick, case):
+    """Functions of engineering, with exact gradients."""
+    ratios = []
+    for name in FUNCTIONS:
+        if case not in name:
+            continue
+        runs = []
+        for seed in range(seeds):
+            X, y, gradients = make_engineering(name, 200 + QUERIES, random_state=[FIRST_SEED, seed])
+            runs.append(measure(X, y, gradients, np.arange(200), np.arange(200, 200 + QUERIES), OURS[:2]))
+        errors, _ = table_of(f"{name}, 200 rows", runs)
+        ratios.append(errors["with gradients"] / errors["without gradients"])
+    table.add(
+        f"functions, 200 rows: error with gradients over that without, median of {len(ratios)}",
+        float(np.median(ratios)) if ratios else np.nan,
+        0.2,
+    )
+
+
+def derivatives_out(table, seeds, quick, case):
+    """Compare predict_gradient with differences of predict, and look for jumps of predict."""
+    X, y, gradients = make_engineering("otl_circuit", 1500, random_state=FIRST_SEED)
+    unit = X.std(axis=0)
+    cases = {
+        "process with gradients": ({}, 200, gradients, 1e-2),
+        "blend": ({"final": "polynomial"}, 500, None, 1e-5),
+    }
+    for name, (options, rows, given, step) in cases.items():
+        if case not in name:
+            continue
+        model = LocalEGOPRegressor(n_jobs=1, **options)
+        model.fit(X[:rows], y[:rows], gradients=None if given is None else given[:rows])
+        queries = X[500:]
+        queries = queries[model.localize(queries, errors=False).remoteness < 0.8][:1000]
+        found, moved = model.predict_gradient(queries) * unit, np.empty_like(queries)
+        for a, e in enumerate(step * np.diag(unit)):
+            far = model.predict(queries - 2 * e) - model.predict(queries + 2 * e)
+            moved[:, a] = (far + 8.0 * (model.predict(queries + e) - model.predict(queries - e))) / (
+                12.0 * step
+            )
+        usual = np.median(np.linalg.norm(moved, axis=1))
+        errors = np.linalg.norm(found - moved, axis=1) / usual
+        table.add(
+            f"{name}: gradients against differences, {len(queries)} queries, median",
+            np.median(errors),
+            1e-6,
+        )
+        table.add(f"{name}: the same, 99 of 100", np.quantile(errors, 0.99), 1e-6)
+
+
+PARTS = {"functions": functions, "airfoils": airfoils, "diode": diode, "out": derivatives_out}
+
+
+def main(arguments=None):
+    """Print tables of errors, and one of what they have to meet."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=tuple(PARTS), help="one part only")
+    parser.add_argument("--seeds", type=int, default=3, help="splits of each set (3)")
+    parser.add_argument("--case", default="", help="only sets whose title has this text")
+    parser.add_argument("--quick", action="store_true", help="fewer rows and methods")
+    given = parser.parse_args(arguments)
+    table = Table(silent=True)
+    for name, part in PARTS.items():
+        if given.only in (None, name):
+            part(table, given.seeds, given.quick, given.case)
+    print("\n" + table.markdown() if table.rows else "\n" + HEAD)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Given gradients in any axes, and the equations that follow from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from localegop._data.curves import Curves
+from localegop._data.rows import merge_rows
+from localegop._data.slopes import GivenSlopes
+from localegop._data.units import Units
+
+
+def gradients_in(axes: np.ndarray, count: int = 7) -> tuple[np.ndarray, GivenSlopes]:
+    """Gradients in some axes, and the same as they were given before these."""
+    there = np.random.default_rng(0).normal(size=(count, 1, axes.shape[1]))
+    return there, GivenSlopes(np.einsum("ab,nkb->nka", axes, there), np.eye(len(axes))).rotated(axes)
+
+
+def test_all_known_gives_the_slopes_along_the_leading_axes() -> None:
+    axes = np.random.default_rng(1).normal(size=(4, 4))
+    there, given = gradients_in(axes)
+    equations = given.equations(2)
+    assert equations.row.tolist() == np.repeat(np.arange(7), 2).tolist()
+    assert equations.direction == pytest.approx(np.tile(np.eye(4)[:2], (7, 1)), abs=1e-9)
+    assert equations.slope[:, 0] == pytest.approx(there[:, 0, :2].ravel(), rel=1e-9, abs=1e-9)
+
+
+def test_axes_that_were_left_out_are_ignored() -> None:
+    axes = np.random.default_rng(1).normal(size=(4, 2))
+    there, given = gradients_in(axes)
+    assert given.equations(4).slope[:, 0] == pytest.approx(there[:, 0].ravel(), rel=1e-9, abs=1e-9)
+
+
+def test_every_equation_holds_for_the_gradient_where_some_components_are_unknown() -> None:
+    rng, axes = np.random.default_rng(2), np.random.default_rng(1).normal(size=(4, 4))
+    there, given = gradients_in(axes, 30)
+    values = given.values.copy()
+    values[rng.random(values.shape) < 0.4] = np.nan
+    values[3] = np.nan
+    equations = GivenSlopes(values, given.frame).equations(4)
+    expected = np.einsum("md,md->m", equations.direction, there[equations.row, 0])
+    assert equations.slope[:, 0] == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    assert np.bincount(equations.row, minlength=30).tolist() == (~np.isnan(values[:, 0])).sum(1).tolist()
+    assert np.linalg.norm(equations.direction, axis=1) == pytest.approx(1.0)
+
+
+def test_agop_is_the_average_over_the_known_pairs() -> None:
+    axes = np.random.default_rng(1).normal(size=(3, 3))
+    there, given = gradients_in(axes, 50)
+    weight = np.random.default_rng(3).uniform(0.5, 2.0, 50)
+    plain = np.einsum("n,nka,nkb->ab", weight, there, there) / weight.sum()
+    assert given.agop(weight) == pytest.approx(plain, rel=1e-8, abs=1e-8)
+    some = given.values.copy()
+    some[:20] = np.nan
+    plain = np.einsum("n,nka,nkb->ab", weight[20:], there[20:], there[20:]) / weight[20:].sum()
+    assert GivenSlopes(some, given.frame).agop(weight) == pytest.approx(plain, rel=1e-8, abs=1e-8)
+
+
+def test_units_turn_slopes_into_those_of_curved_and_rotated_features() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (40, 2))
+    curves = Curves(np.array([2.0, 0.0]), np.array([1.0, 0.0]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    units = Units(np.zeros(2), rng.normal(size=(2, 2)), np.array([1.0]), np.array([3.0]), curves)
+    slope = np.array([0.7, -0.4])
+    there = np.broadcast_to(slope, (40, 1, 2))  # of labels linear in the units of the recursion
+    given = units.slopes(units.gradients(there, X), X)
+    assert given is not None
+    equations = given.equations(2)
+    expected = np.einsum("md,d->m", equations.direction, slope)
+    assert equations.slope[:, 0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_with_other_gradients_are_other_rows_and_unknown_ones_are_alike() -> None:
+    X, y = np.array([[1.0], [1.0], [1.0], [0.0]]), np.zeros((4, 1))
+    slopes = np.array([[[2.0]], [[np.nan]], [[np.nan]], [[5.0]]])
+    rows = merge_rows(X, y, np.ones(4), slopes)
+    assert rows.gradients is not None
+    assert rows.X.ravel().tolist() == [0.0, 1.0, 1.0]
+    assert rows.sample_weight.tolist() == [1.0, 2.0, 1.0]
+    assert np.array_equal(rows.gradients.ravel(), [5.0, np.nan, 2.0], equal_nan=True)
+    assert rows.position.tolist() == [2, 1, 1, 0]
