@@ -78,13 +78,13 @@ unit-rest: $(STAMP)
 unit-all: $(STAMP)
 	$(call timed,tests,$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --hypothesis-profile=thorough tests src/localegop)
 
-# Whether tests notice small changes of the code that computes. The bar of the small sample is far below that of
-# the whole, 0.85, which is not met yet: it only shows that tests bite at all.
+# Whether tests notice small changes of the code that computes. The bar of the small sample is below that of the
+# whole, 0.85: of 30 changes chance may miss four or five more.
 mutants: $(STAMP)
 	$(call timed,mutants,$(ONE_THREAD) $(BIN)/python tools/mutants.py --count 300 --seed 0)
 
 some-mutants: $(STAMP)
-	$(call timed,some mutants,$(ONE_THREAD) $(BIN)/python tools/mutants.py --trust --count 30 --seed 1 --minutes 2 --bar 0.5)
+	$(call timed,some mutants,$(ONE_THREAD) $(BIN)/python tools/mutants.py --trust --count 30 --seed 1 --minutes 2 --bar 0.6)
 
 # Tests of what `make networks` and `make bench` install; skipped where it is missing.
 test-extras: $(STAMP)

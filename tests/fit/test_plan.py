@@ -261,3 +261,14 @@ def test_intervals_are_widened_where_axes_knew_the_labels(monkeypatch, changed, 
         residuals, held_out, share = asked[0]
         assert residuals.shape == (150, 1) and share == 0.8  # a fifth is held out at a time
         assert np.mean(held_out) == pytest.approx(np.mean(residuals**2), rel=1.0)
+
+
+@pytest.mark.parametrize(
+    ("final", "few", "anchors"), [("global", 40, 150), ("polynomial", 40, 40), ("polynomial", 80, 60)]
+)
+def test_a_process_of_all_rows_has_all_of_them_as_anchors(monkeypatch, final, few, anchors):
+    monkeypatch.setattr(plan, "FEW_ANCHORS", few)
+    monkeypatch.setattr(plan, "MOST_ANCHORS", 60)
+    model = fitted(*noisy_helix(), n_iter=1, n_jobs=1, final=final)
+    assert model.field.anchors.n == anchors and model.data.n == 150
+    assert model.loo.residuals.shape == (anchors, 1)

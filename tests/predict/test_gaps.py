@@ -67,6 +67,12 @@ def test_blocks_are_whole_balls_around_a_place_near_the_center():
         assert distances[i] == pytest.approx(far[2])
 
 
+def test_half_of_what_a_center_looks_at_is_left():
+    data = local_data(SQUARE, limit=31)
+    without, _ = leave_out_blocks(data, data.own_centers(np.arange(5)), 40)
+    assert np.diff(without.lists.start).tolist() == [15] * 5  # of 30 others
+
+
 def test_blocks_do_not_depend_on_which_other_centers_there_are():
     data = local_data(SQUARE, limit=300)
     all_of, some = (leave_out_blocks(data, data.own_centers(np.arange(k)), 30) for k in (20, 7))
