@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from localegop import LocalEGOPRegressor
+from localegop._data import archive
 from localegop._engine.gradient_kriging import GradientKriging
 
 DIRECTIONS = np.array([[1.0, 0.6, 0.3, 0.0, 0.2], [0.0, 0.4, -0.8, 0.5, 0.1]])
@@ -103,6 +104,15 @@ def test_files_and_pickles_answer_alike(fitted: LocalEGOPRegressor, tmp_path: Pa
         assert other.predict(queries) == pytest.approx(fitted.predict(queries), rel=1e-12)
         assert other.predict_interval(queries) == pytest.approx(fitted.predict_interval(queries))
         assert other.loo_residuals_ == pytest.approx(fitted.loo_residuals_)
+
+
+def test_a_file_without_its_gradients_is_refused(fitted: LocalEGOPRegressor, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "whole.legop")
+    header, arrays = archive.read(tmp_path / "whole.legop")
+    rest = {name: array for name, array in arrays.items() if "given" not in name}
+    archive.write(tmp_path / "rest.legop", {k: v for k, v in header.items() if k != "format"}, rest)
+    with pytest.raises(ValueError, match="array 'given_gradients' is missing"):
+        LocalEGOPRegressor.load(tmp_path / "rest.legop")
 
 
 def test_explanations_repeat_the_fit_with_gradients(fitted: LocalEGOPRegressor) -> None:

@@ -182,7 +182,7 @@ def check_model(
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
     entries |= robustness_rules(n, settings)
-    entries |= slope_rules(own, header["choice"], n, outputs, entries["center"].shape[0])
+    entries |= slope_rules(own, header, n, outputs, entries["center"].shape[0])
     if "features" in own:
         entries["features"] = Entries((n, entries["center"].shape[0]))
     if field:
@@ -335,17 +335,20 @@ def robustness_rules(n: int, settings: Settings) -> dict[str, Entries]:
 
 
 def slope_rules(
-    arrays: Collection[str], choice: Mapping[str, Any], n: int, outputs: int, features: int
+    arrays: Collection[str], header: Mapping[str, Any], n: int, outputs: int, features: int
 ) -> dict[str, Entries]:
-    """Rules of the gradients given with n rows, which there must be if the final fit knows them."""
-    final = choice["final"]
+    """Rules of the gradients given with n rows, which there must be if a final fit or axes need them."""
+    rivals = [] if header["rivals"] is None else header["rivals"]["every"]
+    finals = [header["choice"]["final"], *(one["choice"]["final"] for one in rivals)]
+    informed = [final for final in finals if final["kind"] == "gradients"]
     if "given_gradients" not in arrays:
-        require(final["kind"] != "gradients", "array 'given_gradients' is missing")
+        needed = informed or any(one["origin"].startswith("given") for one in rivals)
+        require(not needed, "array 'given_gradients' is missing")
         return {}
-    if final["kind"] == "gradients":
-        require(not final["rough"], "model.choice.final is rough, but knows gradients")
+    for final in informed:
+        require(not final["rough"], "a final fit is rough, but knows gradients")
         equations = n * (1 + min(final["n_slopes"], features))
-        require(equations <= 2 * MOST_EQUATIONS, f"the final fit would have {equations} equations")
+        require(equations <= 2 * MOST_EQUATIONS, f"a final fit would have {equations} equations")
     shape = (n, outputs, features)
     return {"given_gradients": Entries(shape, -FAR, FAR), "given_known": Entries(shape, 0.0, 1.0)}
 
