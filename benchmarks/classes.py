@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import time
 import warnings
 from pathlib import Path
@@ -222,7 +223,9 @@ def main() -> None:
     lines = report(results, args.rows)
     print("\n".join(lines))
     if args.page:
-        command = f"python benchmarks/classes.py --rows {args.rows} --seeds {args.seeds} --page {args.page}"
+        some = "" if args.sets == [*REAL, *MADE] else f" --sets {shlex.join(args.sets)}"
+        options = f"--rows {args.rows} --seeds {args.seeds}{some}"
+        command = f"python benchmarks/classes.py {options} --page {args.page}"
         note = f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds 0 to {args.seeds - 1}."
         replace_block(args.page, "classes", [note, "", *lines, "", f"Written by `{command}`."])
         save_figures({"classification": draw(results, args.rows)}, args.page.parent / "figures")
