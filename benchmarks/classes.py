@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import datasets as toys
 from sklearn.model_selection import train_test_split
 
@@ -153,9 +154,9 @@ def means(results: dict[str, dict[str, Any]], rows: int, measure: str) -> dict[s
 
 
 def mean_ranks(table: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
-    """Mean rank of each method over the real sets that all of them have been run on."""
+    """Mean rank of each method over the real sets that all have been run on; ties share their ranks."""
     real = [each for name, each in table.items() if name in REAL and set(methods) <= set(each)]
-    ranks = [np.argsort(np.argsort([each[key] for key in methods])) + 1 for each in real]
+    ranks = [rankdata([each[key] for key in methods]) for each in real]
     return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)) if ranks else {}
 
 

@@ -20,6 +20,7 @@ def test_ranks_are_over_real_sets_that_all_have():
         "ring": {"a": 0.1, "b": 0.9},  # not a real set
     }
     assert classes.mean_ranks(table, ["a", "b"]) == {"a": 1.5, "b": 1.5}
+    assert classes.mean_ranks({"iris": {"a": 0.0, "b": 0.0}}, ["a", "b"]) == {"a": 1.5, "b": 1.5}
 
 
 def test_generated_sets_have_the_truth_and_sets_that_are_not_there_are_none(monkeypatch):
