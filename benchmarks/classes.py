@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import datasets as toys
 from sklearn.model_selection import train_test_split
 
@@ -152,9 +154,9 @@ def means(results: dict[str, dict[str, Any]], rows: int, measure: str) -> dict[s
 
 
 def mean_ranks(table: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
-    """Mean rank of each method over the real sets that all of them have been run on."""
+    """Mean rank of each method over the real sets that all have been run on; ties share their ranks."""
     real = [each for name, each in table.items() if name in REAL and set(methods) <= set(each)]
-    ranks = [np.argsort(np.argsort([each[key] for key in methods])) + 1 for each in real]
+    ranks = [rankdata([each[key] for key in methods]) for each in real]
     return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)) if ranks else {}
 
 
@@ -222,7 +224,9 @@ def main() -> None:
     lines = report(results, args.rows)
     print("\n".join(lines))
     if args.page:
-        command = f"python benchmarks/classes.py --rows {args.rows} --seeds {args.seeds} --page {args.page}"
+        some = "" if args.sets == [*REAL, *MADE] else f" --sets {shlex.join(args.sets)}"
+        options = f"--rows {args.rows} --seeds {args.seeds}{some}"
+        command = f"python benchmarks/classes.py {options} --page {args.page}"
         note = f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds 0 to {args.seeds - 1}."
         replace_block(args.page, "classes", [note, "", *lines, "", f"Written by `{command}`."])
         save_figures({"classification": draw(results, args.rows)}, args.page.parent / "figures")

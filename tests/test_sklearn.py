@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from localegop import LocalEGOPClassifier, LocalEGOPRegressor
 from localegop.datasets import make_helix
@@ -20,11 +20,17 @@ X, Y = make_helix(150, 3, random_state=0)
         LocalEGOPRegressor(n_jobs=1),
         LocalEGOPRegressor("query", n_iter=3, n_subsamples=20, n_jobs=1),
         LocalEGOPRegressor(loss="huber", n_iter=1, final="polynomial", n_jobs=1),
-        LocalEGOPClassifier(n_iter=1, n_jobs=1),
+        LocalEGOPClassifier(n_iter=1, final="polynomial", n_jobs=1),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+def test_scikit_learn_checks_of_the_default_classifier():
+    found = check_estimator(LocalEGOPClassifier(n_jobs=1), on_fail=None)
+    assert [one["check_name"] for one in found if one["status"] not in ("passed", "skipped")] == []
 
 
 def test_pandas_in_and_names_kept():

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # A comment before a block says why it is not run: <!-- not run: needs a cluster -->
 BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+ -->\n)?^```python\n(?P<code>.*?)^```$", re.M | re.S)
-SLOW = {"README", "choosing", "displays", "get_started"}  # take more than some seconds
+SLOW = {"README", "choosing", "classification", "displays", "get_started"}  # take more than some seconds
 
 
 def blocks(page):

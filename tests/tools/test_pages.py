@@ -12,8 +12,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house  # noqa: E402
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-# Public through what they export or run: the estimator, its results, the command line. Research is not.
-DESCRIBED_ELSEWHERE = {"regressor", "results", "cli", "research"}
+# Public through what they export or run: the estimators, their results, the command line. Research is not.
+DESCRIBED_ELSEWHERE = {"regressor", "classifier", "results", "cli", "research"}
 
 
 def as_source(file):

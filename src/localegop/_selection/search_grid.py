@@ -18,7 +18,7 @@ MOST_QUADRATIC_DIRECTIONS = 3
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
 FINER = 2.0**0.5  # factor between the sizes of the last look
-LOGISTIC_RIDGES = (0.003, 0.03, 0.3)
+LOGISTIC_RIDGES = (0.003, 0.03)
 MOST_LOGISTIC_TERMS = 60  # of all classes together: more would take most of the time of a fit
 LARGE_RIDGES = (0.3, 1.0)  # which only the last look tries
 COARSE = 6  # steps at most in a first look
@@ -137,24 +137,20 @@ class SearchGrid:
 
 
 def logistic_choices(like: Choice, largest_size: float, dimension: int, classes: int) -> list[Choice]:
-    """List the logistic fits that may be as good as a polynomial, in neighborhoods up to the largest.
+    """List the logistic fits that may be as good as a polynomial, and linear ones of nearly all rows.
 
     Products are left out where they would be too many coefficients.
     """
     final = like.final
     assert isinstance(final, Polynomial)
-    bent = final.n_quadratic_directions
+    bent, degree = final.n_quadratic_directions, min(final.degree, 1)
     numbers = {0} if (1 + bent) * dimension * classes > MOST_LOGISTIC_TERMS else {0, bent}
-    kinds = [
-        Logistic(2 if b else min(final.degree, 1), b, ridge)
-        for b in sorted(numbers)
-        for ridge in LOGISTIC_RIDGES
-    ]
-    sizes: list[float | None] = [None]
-    if like.size is not None:
-        wider = [min(2.0 * like.size, largest_size), largest_size]  # the largest is nearly all rows
-        sizes = list(dict.fromkeys([like.size, *wider]))
-    return [replace(like, size=size, final=one) for size in sizes for one in kinds]
+    alike = [Logistic(2 if b else degree, b, r) for b in sorted(numbers) for r in LOGISTIC_RIDGES]
+    found = [replace(like, final=one) for one in alike]
+    if like.size is None or like.size == largest_size:
+        return found
+    straight = [Logistic(degree, 0, ridge) for ridge in LOGISTIC_RIDGES]
+    return found + [replace(like, size=largest_size, final=one) for one in straight]
 
 
 def grid_for(settings: Settings, data: TrainingData) -> SearchGrid:

@@ -104,6 +104,8 @@ def _explorer(args: argparse.Namespace, console: Console) -> Explorer:
 def _page_of(model: Any, *given: Any, **options: Any) -> Explorer:
     from localegop._explorer.explorer import Explorer
 
+    if hasattr(model, "classes_"):
+        raise Problem("explore knows models of numbers only, this one predicts classes: take explain")
     return Explorer(model, *given, **options)
 
 

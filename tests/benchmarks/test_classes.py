@@ -1,0 +1,45 @@
+"""The benchmark of classifiers: its measures, ranks and tables."""
+
+import classes
+import numpy as np
+import pytest
+
+
+def test_measures_are_what_they_say():
+    p = np.array([[0.8, 0.2], [0.6, 0.4], [0.1, 0.9]])
+    y = np.array([0, 1, 1])
+    assert classes.log_loss(p, y) == pytest.approx(-np.mean(np.log([0.8, 0.4, 0.9])))
+    assert classes.calibration_error(p, y) == pytest.approx((abs(1 - 0.8) + 0.6 + abs(1 - 0.9)) / 3)
+
+
+def test_ranks_are_over_real_sets_that_all_have():
+    table = {
+        "iris": {"a": 0.1, "b": 0.2},
+        "wine": {"a": 0.3, "b": 0.1},
+        "banana": {"a": 0.1},  # b was not run
+        "ring": {"a": 0.1, "b": 0.9},  # not a real set
+    }
+    assert classes.mean_ranks(table, ["a", "b"]) == {"a": 1.5, "b": 1.5}
+    assert classes.mean_ranks({"iris": {"a": 0.0, "b": 0.0}}, ["a", "b"]) == {"a": 1.5, "b": 1.5}
+
+
+def test_generated_sets_have_the_truth_and_sets_that_are_not_there_are_none(monkeypatch):
+    for name in classes.MADE:
+        data = classes.load(name, 50, 0)
+        assert data["X"].shape[0] == 50
+        np.testing.assert_allclose(data["truth"].sum(axis=1), 1.0)
+        assert classes.log_loss(data["truth"], data["y_test"]) < np.log(data["truth"].shape[1])
+    monkeypatch.delenv("LOCALEGOP_DATA", raising=False)
+    assert classes.load("banana", 50, 0) is None
+
+
+def test_a_run_is_kept_and_reported(tmp_path, monkeypatch):
+    few = {key: classes.CLASSIFIERS[key] for key in ("logistic", "neighbors")}
+    monkeypatch.setattr(classes, "CLASSIFIERS", few)
+    kept = tmp_path / "results.json"
+    results = classes.run(["iris", "annulus"], 60, 1, kept)
+    assert classes.run(["iris", "annulus"], 60, 1, kept) == results
+    text = "\n".join(classes.report(results, 60))
+    assert "| iris |" in text
+    assert "mean rank, real sets" in text
+    assert classes.draw(results, 60).axes
