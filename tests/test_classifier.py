@@ -178,6 +178,7 @@ def test_balanced_classes_count_alike():
     assert p[:, 1].mean() == pytest.approx(0.5, abs=0.15)
 
 
+@pytest.mark.filterwarnings("ignore::localegop.ExtrapolationWarning")
 def test_pandas_pipelines_and_cross_validation():
     X, names = load_iris(return_X_y=True, as_frame=True)
     labels = pd.Series(pd.Categorical.from_codes(names, ["a", "b", "c"]))

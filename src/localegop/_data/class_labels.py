@@ -35,6 +35,11 @@ def read_class_rows(
     with named_errors("X and y"):
         check_consistent_length(features, labels)
     weight = read_weights(sample_weight, features)
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError(
+            f"Input y contains infinity in {np.count_nonzero(np.isinf(labels))} of {len(labels)} rows: "
+            "labels must be classes, such as text or whole numbers"
+        )
     unknown = missing_labels(labels)
     if drop:
         lacking = unknown | np.isnan(features).any(axis=1)

@@ -175,14 +175,7 @@ def _classifier(args: argparse.Namespace, console: Console) -> Any:
     wrong = [name for name, value in given.items() if value is not None]
     if wrong:
         raise Problem(f"{', '.join(wrong)}: for regression only; leave it out, or take --task regression")
-    parameters: dict[str, Any] = {}
-    if args.max_neighbors is not None:
-        parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
-    if args.seed is not None:
-        parameters["random_state"] = args.seed
-    if args.missing != "error":
-        parameters["missing"] = "drop"
-    return LocalEGOPClassifier(**parameters, n_jobs=args.jobs, verbose=int(console.progress))
+    return LocalEGOPClassifier(**_given(args), n_jobs=args.jobs, verbose=int(console.progress))
 
 
 def _estimator(args: argparse.Namespace, console: Console) -> Any:
@@ -191,14 +184,20 @@ def _estimator(args: argparse.Namespace, console: Console) -> Any:
     parameters: dict[str, Any] = LocalEGOPRegressor.paper_parameters() if args.paper else {}
     if args.strategy is not None:
         parameters["strategy"] = args.strategy
-    if args.max_neighbors is not None:
-        parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
     if args.outputs is not None:
         parameters["outputs"] = args.outputs
     if args.loss is not None:
         parameters["loss"] = args.loss
+    return LocalEGOPRegressor(**parameters | _given(args), n_jobs=args.jobs, verbose=int(console.progress))
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """Parameters that both estimators have, as far as options give them."""
+    parameters: dict[str, Any] = {}
+    if args.max_neighbors is not None:
+        parameters["max_neighbors"] = None if args.max_neighbors == "all" else args.max_neighbors
     if args.seed is not None:
         parameters["random_state"] = args.seed
     if args.missing != "error":
         parameters["missing"] = "drop"  # what is filled in has been filled in; targets cannot be
-    return LocalEGOPRegressor(**parameters, n_jobs=args.jobs, verbose=int(console.progress))
+    return parameters
