@@ -27,7 +27,13 @@ from localegop._predict.uncertainty import (
 from localegop._selection import kriging
 from localegop._selection.final import Final
 from localegop._selection.folds import draw_folds
-from localegop._selection.global_search import DEFAULT_GLOBAL, GlobalSearch, as_choice, for_more_rows
+from localegop._selection.global_search import (
+    DEFAULT_GLOBAL,
+    GlobalSearch,
+    as_choice,
+    for_more_rows,
+    typical_length,
+)
 from localegop._selection.isotropic_baseline import gain
 from localegop._selection.race import Looks, Race, choose_best, differences, expected_errors
 from localegop._selection.search_grid import SearchGrid, quadratic_directions_for, sizes_for
@@ -102,9 +108,9 @@ def test_numbers_of_points_of_the_rounds():
     assert [Looks.for_rows(n).first for n in (100, 250, 400, 500)] == [50, 50, 80, 100]
 
 
-def final_of(gap, swing, points=100, n=1600):
+def final_of(gap, swing, points=100, n=1600, scale=1.0):
     errors = np.column_stack([np.ones(n), 1.0 + gap + swing * np.tile([1.0, -1.0], n // 2)])
-    race = Race(MadeUpHoldout(errors, [0.1, 0.1]), choices(2))
+    race = Race(MadeUpHoldout(scale * errors, [0.1, 0.1]), choices(2))
     race.run_to(points)
     return Final([race])
 
@@ -120,11 +126,12 @@ def test_a_final_goes_on_while_it_may_matter(gap, swing, goes_on):
     assert (final.points > 100) == goes_on
 
 
-def test_a_final_ends_at_two_thousand_points():
-    final = final_of(0.0, 1.0, points=300, n=6000)
-    final.races[0].holdout.first_count = 1200
-    final.decide()
-    assert final.points == 2400  # twice 1200, the first number that is not below 2000
+def test_a_final_ends_at_four_thousand_points_or_two_thousand_where_fits_are_precise():
+    for scale, points in ((1.0, 4800), (1e-4, 2400)):  # 300 doubled, until it is not below these
+        final = final_of(0.0, 1.0, points=300, n=6000, scale=scale)
+        final.races[0].holdout.first_count = 1200
+        final.decide()
+        assert final.points == points
 
 
 def test_eight_and_then_four_are_in_the_final():
@@ -204,9 +211,10 @@ def test_processes_after_some_steps():
 def test_global_processes_to_begin_with_and_near_the_best():
     rows = np.array([[0.0], [1.0], [3.0]])  # squared distances 0 three times, 1, 1, 4, 4, 9, 9
     search = GlobalSearch(rows, np.array([[0.0], [1.0], [0.0]]), np.ones(3))
-    assert search.unit == pytest.approx(np.sqrt(0.5))
+    unit = typical_length(rows)
+    assert unit == pytest.approx(np.sqrt(0.5))
     assert [(one.length, one.ridge, one.rough) for one in search.first_guesses()] == [
-        (pytest.approx(2.0 * search.unit), 1e-3, False), (pytest.approx(8.0 * search.unit), 1e-2, True)
+        (pytest.approx(2.0 * unit), 1e-3, False), (pytest.approx(8.0 * unit), 1e-2, True)
     ]  # fmt: skip
     best = GlobalKriging(2.0, 1e-3)
     assert as_choice(best) == Choice(0, None, best)
@@ -245,7 +253,8 @@ def test_axes_have_the_lengths_of_their_rules():
     assert lengths(initial_axes.GENTLE) == pytest.approx([0.5, 0.25, 0.025, 0.025, 0.0])
     assert lengths(initial_axes.FEATURES) == pytest.approx([0.5, 0.125, 0.0005])
     assert initial_axes.RULES == {
-        "slopes": initial_axes.SHARP, "gentle": initial_axes.GENTLE, "features": initial_axes.FEATURES
+        "slopes": initial_axes.SHARP, "gentle": initial_axes.GENTLE, "features": initial_axes.FEATURES,
+        "given": initial_axes.SHARP, "given gently": initial_axes.GENTLE,
     }  # fmt: skip
 
 

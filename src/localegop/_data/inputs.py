@@ -186,7 +186,7 @@ def warn_of_few_rows(count: int) -> None:
             f"only {count} distinct rows to fit: nothing can be held out to choose by, and predictions, "
             "errors and gradients mean little; give more rows if there are any",
             UserWarning,
-            stacklevel=4,  # who called fit
+            stacklevel=5,  # who called fit
         )
 
 
