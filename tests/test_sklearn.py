@@ -29,7 +29,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.slow
 def test_scikit_learn_checks_of_the_default_classifier():
-    found = check_estimator(LocalEGOPClassifier(n_jobs=1), on_fail=None)
+    found = check_estimator(LocalEGOPClassifier(n_jobs=1), on_skip=None, on_fail=None)
     assert [one["check_name"] for one in found if one["status"] not in ("passed", "skipped")] == []
 
 
