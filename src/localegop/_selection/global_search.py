@@ -6,9 +6,10 @@ so that many lengths and ridges can be tried in little time, before any of them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from localegop._engine.lapack import factorize, invert_factor, solve
 from localegop._engine.threads import work_together
 
 Array = NDArray[np.float64]
+P = TypeVar("P", bound=GlobalKriging)
 
 STARTS = ((2.0, 1e-3, False), (8.0, 1e-2, True))  # lengths in typical distances, ridge, roughness
 MOVES = ((1.0, 10.0), (1.0, 0.1), (2.0, 1.0), (0.5, 1.0), (2.0, 0.1), (0.5, 10.0))  # of length and ridge
@@ -63,16 +65,7 @@ class GlobalSearch:
         return self._errors[process]
 
     def _descend(self, process: GlobalKriging) -> GlobalKriging:
-        for _ in range(MOST_SWEEPS):
-            start = process
-            for longer, larger in MOVES:
-                ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
-                other = GlobalKriging(process.length * longer, ridge, process.rough)
-                if self.error(other) < BETTER * self.error(process):
-                    process = other
-            if process == start:
-                break
-        return process
+        return descend(process, MOVES, _moved, self.error)
 
     def _measure(self, process: GlobalKriging) -> float:
         system = lower_covariances(process, self.rows)
@@ -84,9 +77,38 @@ class GlobalSearch:
             invert_factor(system)
         inverse = np.einsum("ij,ij->j", system, system)  # its diagonal
         residuals = dual / inverse[:, None]
-        error = float(np.einsum("n,nk->", self.weight, residuals**2, optimize=False))
-        error /= float(self.weight.sum()) * residuals.shape[1]
-        return error if np.isfinite(error) else np.inf
+        return mean_square(residuals, self.weight)
+
+
+def _moved(process: GlobalKriging, longer: float, larger: float) -> GlobalKriging:
+    """Return a process of another length and ridge, by these factors."""
+    ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
+    return replace(process, length=process.length * longer, ridge=ridge)
+
+
+def descend(
+    process: P,
+    moves: Sequence[tuple[float, ...]],
+    moved: Callable[..., P],
+    error: Callable[[P], float],
+) -> P:
+    """Move from a process to better ones nearby, sweep after sweep, as long as that lowers the error."""
+    for _ in range(MOST_SWEEPS):
+        start = process
+        for move in moves:
+            other = moved(process, *move)
+            if error(other) < BETTER * error(process):
+                process = other
+        if process == start:
+            break
+    return process
+
+
+def mean_square(residuals: Array, weight: Array) -> float:
+    """Weighted mean of squared residuals (n, K), infinite if it is no number; without BLAS."""
+    error = float(np.einsum("n,nk->", weight, residuals**2, optimize=False))
+    error /= float(weight.sum()) * residuals.shape[1]
+    return error if np.isfinite(error) else np.inf
 
 
 def as_choice(process: GlobalKriging) -> Choice:

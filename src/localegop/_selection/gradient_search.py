@@ -17,12 +17,11 @@ from localegop._engine.gradient_field import spread_points
 from localegop._engine.gradient_kriging import MOST_EQUATIONS, GradientKriging
 from localegop._engine.local_data import LocalData
 from localegop._engine.threads import work_together
-from localegop._selection.global_search import BETTER, LEAST_RIDGE, MOST_RIDGE, typical_length
+from localegop._selection.global_search import LEAST_RIDGE, MOST_RIDGE, descend, mean_square, typical_length
 
 Array = NDArray[np.float64]
 
 FEW_SLOPES = 2, 4
-MOST_SWEEPS = 6
 SEARCHED_EQUATIONS, FEWEST_ROWS = 600, 60  # of the processes that are tried
 LENGTH, RIDGE, SLOPE_RIDGE = 2.0, 1e-3, 1e-2  # to start from; the length in typical distances
 # of length, ridge and slope ridge
@@ -61,15 +60,7 @@ class GradientSearch:
     def best(self, n_slopes: int) -> GradientKriging:
         """Find the best process with so many slopes a row."""
         process = GradientKriging(LENGTH * self.unit, RIDGE, False, n_slopes, SLOPE_RIDGE)
-        for _ in range(MOST_SWEEPS):
-            start = process
-            for move in MOVES:
-                other = _moved(process, *move)
-                if self.error(other) < BETTER * self.error(process):
-                    process = other
-            if process == start:
-                break
-        return process
+        return descend(process, MOVES, _moved, self.error)
 
     def error(self, process: GradientKriging) -> float:
         """Mean squared leave-one-out error, in units of the labels."""
@@ -78,11 +69,7 @@ class GradientSearch:
         return self._errors[process]
 
     def _measure(self, process: GradientKriging) -> float:
-        weight = self.sample.sample_weight
-        residuals = self.sample.fresh_solution(process).loo_residuals
-        error = float(np.einsum("n,nk->", weight, residuals**2, optimize=False))
-        error /= float(weight.sum()) * residuals.shape[1]
-        return error if np.isfinite(error) else np.inf
+        return mean_square(self.sample.fresh_solution(process).loo_residuals, self.sample.sample_weight)
 
 
 def _moved(process: GradientKriging, longer: float, larger: float, looser: float) -> GradientKriging:
