@@ -254,6 +254,26 @@ void weighted_sums(const double* columns, size_t stride, const double* roots, si
     for (; a < rows; ++a) sum_rows<1>(columns + a * stride, stride, roots, full, sums + a);
 }
 
+template <int kVecs>
+LOCALEGOP_INLINE void subtract_at(const double* columns, size_t stride, const double* coefficients,
+                                  size_t rows, double* out) {
+    Vec left[kVecs];
+    for (int v = 0; v < kVecs; ++v) left[v] = load(out + v * kWidth);
+    for (size_t a = 0; a < rows; ++a)
+        for (int v = 0; v < kVecs; ++v)
+            left[v] -= load(columns + a * stride + v * kWidth) * coefficients[a];
+    for (int v = 0; v < kVecs; ++v) store(out + v * kWidth, left[v]);
+}
+
+void subtract_columns(const double* columns, size_t stride, size_t count, const double* coefficients,
+                      size_t rows, double* out) {
+    const size_t full = padded(count);
+    size_t k = 0;
+    for (; k + 4 * kWidth <= full; k += 4 * kWidth)
+        subtract_at<4>(columns + k, stride, coefficients, rows, out + k);
+    for (; k < full; k += kWidth) subtract_at<1>(columns + k, stride, coefficients, rows, out + k);
+}
+
 // The slope of exp(-c scale u) in log scale is -c scale u times itself.
 template <class Kernel>
 KernelSums sums_of(const double* squared, const double* sample_weights, size_t count, double scale) {
@@ -418,6 +438,7 @@ constexpr HotLoops assembled() {
     loops.centered = centered;
     loops.weighted_sums = weighted_sums;
     loops.sum_of_squares = sum_of_squares;
+    loops.subtract_columns = subtract_columns;
     loops.decaying_sums = decaying_sums;
     loops.dot = dot_product;
     loops.gram = gram;

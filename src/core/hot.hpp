@@ -48,6 +48,9 @@ struct HotLoops {
     void (*weighted_sums)(const double* columns, std::size_t stride, const double* roots,
                           std::size_t count, std::size_t rows, double* sums);
     double (*sum_of_squares)(const double* roots, std::size_t count);
+    // out[k] -= sum_a coefficients[a] * columns[a][k], up to the padded count.
+    void (*subtract_columns)(const double* columns, std::size_t stride, std::size_t count,
+                             const double* coefficients, std::size_t rows, double* out);
     // Sums for a kernel with a decay, with weights sample_weights * kernel(scale * squared).
     KernelSums (*decaying_sums)(KernelId kernel, const double* squared, const double* sample_weights,
                                 std::size_t count, double scale);

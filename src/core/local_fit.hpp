@@ -38,6 +38,7 @@ class LocalFit {
     // Moments of the weighted points around the center.
     void accumulate(const double* center, const std::int32_t* indices, const double* weights,
                     std::size_t count) {
+        shares_.clear();
         roots_.resize(padded(count));
         for (std::size_t k = 0; k < count; ++k) roots_[k] = std::sqrt(weights[k]);
         std::fill(roots_.begin() + count, roots_.end(), 0.0);
@@ -117,16 +118,14 @@ class LocalFit {
             hot_.solve(system_.data(), used_, coefficients_.data());
         }
         const std::size_t full = padded(count), stride = full + kLane;
+        if (shares_.empty()) {
+            shares_.assign(full, 0.0);
+            for (std::size_t k = 0; k < count; ++k) shares_[k] = roots_[k] * (roots_[k] / sample_weights[k]);
+        }
         along_.assign(roots_.begin(), roots_.begin() + full);
-        for (std::size_t a = 0; a < used_; ++a) {
-            const double* column = columns_.data() + a * stride;
-            for (std::size_t k = 0; k < full; ++k) along_[k] -= coefficients_[a] * column[k];
-        }
+        hot_.subtract_columns(columns_.data(), stride, count, coefficients_.data(), used_, along_.data());
         double sum = 0.0;
-        for (std::size_t k = 0; k < count; ++k) {
-            const double l = roots_[k] * along_[k];
-            sum += l * (l / sample_weights[k]);
-        }
+        hot_.weighted_sums(shares_.data(), full, along_.data(), count, 1, &sum);
         return sum;
     }
 
@@ -191,6 +190,7 @@ class LocalFit {
     double floor_ = 0.0;
     std::vector<double> mean_, shift_, gram_, columns_, roots_, along_, system_, coefficients_,
         directions_;
+    std::vector<double> shares_;  // squared roots over the sample weights, once `variance_factor` needs them
 };
 
 }  // namespace localegop

@@ -312,9 +312,12 @@ def no_fits(dimension: int, outputs: int) -> GlobalFits:
     return GlobalFits(np.zeros((0, outputs)), np.zeros((0, outputs, dimension)), nothing, nothing)
 
 
-def lower_covariances(process: GlobalKriging, rows: Array) -> Array:
-    """Covariances (n, n) of f at rows (n, D), with the trend: the lower triangle, zeros elsewhere."""
-    found = np.zeros((len(rows), len(rows)))
+def lower_covariances(process: GlobalKriging, rows: Array, out: Array | None = None) -> Array:
+    """Covariances (n, n) of f at rows (n, D), with the trend: the lower triangle, zeros elsewhere.
+
+    They are put into ``out`` if it is given, where nothing but the lower triangle changes.
+    """
+    found = np.zeros((len(rows), len(rows))) if out is None else out
     _fill(process, rows, rows, None, None, found, lower=True)
     return found
 

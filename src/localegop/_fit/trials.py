@@ -178,6 +178,7 @@ class Trial(Generic[D, M_co]):
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
         self._let_join(race, (kind for kind in KINDS if kind not in self.first_kinds))
+        steps = self._steps_of(race)
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
         more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
@@ -189,7 +190,7 @@ class Trial(Generic[D, M_co]):
             race.join(self._best_of(self._choices(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
             race.join(self._find_logistic(race))
         if best[Kriging] and self.grid.steps[-1] > 0:
-            race.join(self._race_later(best[Kriging], race))
+            race.join(self._race_later(best[Kriging], self._steps_of(race) or steps))
         if self.search.settings.final == "logistic":
             race.keep_only(
                 np.array([k for k, one in enumerate(race.choices) if isinstance(one.final, Logistic)])
@@ -229,10 +230,13 @@ class Trial(Generic[D, M_co]):
         race.keep(PROCESSES // 2)
         return race.ranked
 
-    def _race_later(self, found: list[Choice], race: Race) -> list[Choice]:
+    def _race_later(self, found: list[Choice], steps: set[int]) -> list[Choice]:
         """Race the kinds of kriging that did best before any step after some, where fields help."""
-        steps = {one.step for one in race.ranked if isinstance(one.final, Polynomial)} - {0}
         return self._best_of(later_processes(found, sorted(steps)[-MOST_STEPS:]), PROCESSES // 2)
+
+    def _steps_of(self, race: Race) -> set[int]:
+        """Steps after which polynomials of a race are fitted."""
+        return {one.step for one in race.choices if isinstance(one.final, Polynomial)} - {0}
 
     def _find_global(self) -> list[GlobalKriging]:
         """Find a smooth and a rough global process by their errors at the anchors of the first fold.

@@ -47,6 +47,7 @@ class GlobalSearch:
         self.rows, self.weight, self.threads = np.ascontiguousarray(rows), sample_weight, threads
         self.labels = labels - labels.mean(axis=0)
         self._errors: dict[GlobalKriging, float] = {}
+        self._spare: list[Array] = []  # matrices to use again: new memory takes as long as filling it
 
     def first_guesses(self) -> list[GlobalKriging]:
         """Give processes to start from where nothing is known."""
@@ -68,7 +69,16 @@ class GlobalSearch:
         return descend(process, MOVES, _moved, self.error)
 
     def _measure(self, process: GlobalKriging) -> float:
-        system = lower_covariances(process, self.rows)
+        try:
+            spare = self._spare.pop()  # no other thread has it
+        except IndexError:
+            spare = np.zeros((len(self.rows), len(self.rows)))
+        error = self._error_in(lower_covariances(process, self.rows, spare), process)
+        self._spare.append(spare)
+        return error
+
+    def _error_in(self, system: Array, process: GlobalKriging) -> float:
+        """Mean squared leave-one-out error for covariances (m, m), which are lost."""
         system[np.diag_indices_from(system)] += process.ridge / self.weight
         with limited_blas(1, 1):
             if not factorize(system):

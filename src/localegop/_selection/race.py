@@ -28,6 +28,7 @@ FEWEST_SEEN = 50  # held-out points of the first round
 CLEAR_GAIN = 0.98  # share of the error of a polynomial with which kriging needs no further proof
 PROOF = 2.0  # standard errors by which it has to be better otherwise
 CLEARLY = 4.0  # standard errors by which a choice is clearly worse than another
+MUCH, SURE = 1.5, 2.0  # or times its error, if that is as many standard errors more
 FEW_VARIANCES, MANY_VARIANCES = 8, 64  # held-out points at which variances are found, before and at the end
 
 
@@ -175,7 +176,9 @@ def choose_best(
         if rank < count or met[kinds[k]] < of_each_kind:
             best.append(k)
         met[kinds[k]] += 1
-    return np.sort([k for k in best if seen[k] <= CLEARLY * doubt[k]])
+    mean = float(weighted_means(errors, sample_weight)[order[0]])
+    clearly = np.where(seen > (MUCH - 1.0) * mean, SURE, CLEARLY)
+    return np.sort([k for k in best if seen[k] <= clearly[k] * doubt[k]])
 
 
 def differences(errors: Array, sample_weight: Array, best: int | None = None) -> tuple[Array, Array]:
