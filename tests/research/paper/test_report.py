@@ -2,8 +2,10 @@
 
 import csv
 import re
+import shutil
 
 import numpy as np
+import pytest
 
 from localegop.research.paper import EXPERIMENTS, load_experiment
 from localegop.research.paper.report import write_report
@@ -16,10 +18,21 @@ def silent(line):
     pass
 
 
-def test_report(tmp_path):
-    output, docs = tmp_path / "output", tmp_path / "docs"
-    run = Run(LIGHT, "tiny", output=output)
-    result = execute(run, say=silent)
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory):
+    """A folder with a tiny run of the quick experiment, and the tables of the run."""
+    folder = tmp_path_factory.mktemp("computed")
+    return folder, execute(Run(LIGHT, "tiny", output=folder), say=silent).tables
+
+
+@pytest.fixture
+def output(computed, tmp_path):
+    """A copy of this folder, which a test may change."""
+    return shutil.copytree(computed[0], tmp_path / "output")
+
+
+def test_report(computed, output, tmp_path):
+    docs, run = tmp_path / "docs", Run(LIGHT, "tiny", output=output)
     written = write_report(output, docs, size="tiny")
     text = (docs / "paper.md").read_text(encoding="utf-8")
     table = docs / "paper_tables" / "diffusion_map.csv"  # of errors; those of the maps are large
@@ -28,7 +41,7 @@ def test_report(tmp_path):
         assert (docs / link).exists()
     assert text.count("Not run yet") == len(EXPERIMENTS) - 1
     assert load_experiment(LIGHT).CAPTIONS[LIGHT] in text
-    for finding in findings(run, result.tables):
+    for finding in findings(run, computed[1]):
         assert f"| {finding.claim} | {finding.paper} | {finding.ours} | {finding.agrees} |" in text
     assert '"n_samples": 200' in text and "all parts" in text
 
@@ -71,17 +84,17 @@ def test_report_needs_results(tmp_path, one_line_and_two):
     assert not (tmp_path / "docs").exists()
 
 
-def test_report_folder_that_cannot_be_written(tmp_path, one_line_and_two):
-    execute(Run(LIGHT, "quick", output=tmp_path, changes={}), say=silent)
+def test_report_folder_that_cannot_be_written(tmp_path, one_line_and_two, monkeypatch):
+    experiment = load_experiment(LIGHT)
+    monkeypatch.setitem(experiment.PARAMETERS, "quick", experiment.PARAMETERS["tiny"])
+    execute(Run(LIGHT, "quick", output=tmp_path), parts="sector", say=silent)
     (tmp_path / "file").write_text("in the way")
     line = one_line_and_two(["report", "-o", tmp_path, "--docs", tmp_path / "file"])
     assert "cannot write to the folder" in line
 
 
-def test_report_keeps_what_was_there_and_adds_what_is_stored(tmp_path):
-    output, docs = tmp_path / "output", tmp_path / "docs"
-    run = Run(LIGHT, "tiny", output=output)
-    execute(run, say=silent)
+def test_report_keeps_what_was_there_and_adds_what_is_stored(output, tmp_path):
+    docs, run = tmp_path / "docs", Run(LIGHT, "tiny", output=output)
     write_report(output, docs, size="tiny")
     old = (docs / "paper.md").read_text(encoding="utf-8")
     for part in ("sector", "whole"):

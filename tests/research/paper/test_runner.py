@@ -2,6 +2,7 @@
 
 import multiprocessing
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -26,17 +27,29 @@ def same(first, second):
         np.testing.assert_array_equal(first[key], second[key])
 
 
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    """A folder with the two parts computed, and their tables."""
+    folder = tmp_path_factory.mktemp("maps")
+    return folder, execute(Run(LIGHT, "tiny", output=folder), parts=MAPS, say=silent).tables
+
+
+@pytest.fixture
+def run(maps, tmp_path):
+    """The run in a copy of this folder, which a test may change."""
+    return Run(LIGHT, "tiny", output=shutil.copytree(maps[0], tmp_path / "output"))
+
+
 # Resuming
 
 
-def test_a_second_run_computes_nothing(tmp_path, monkeypatch):
-    run = Run(LIGHT, "tiny", output=tmp_path)
-    first = execute(run, parts=MAPS, say=silent)
+def test_a_second_run_computes_nothing(maps, run, monkeypatch):
     monkeypatch.setattr(load_experiment(LIGHT), "compute", lambda *_: pytest.fail("computed again"))
     lines = []
     second = execute(run, parts=MAPS, say=lines.append)
     assert lines == [f"{LIGHT}: 2 of 5 parts are there already"]
-    for part, table in first.tables.items():
+    assert set(second.tables) == {"sector", "whole"}
+    for part, table in maps[1].items():
         same(table, second.tables[part])
 
 
@@ -48,18 +61,15 @@ def test_parts_of_a_run_are_computed_alone_and_the_rest_later(tmp_path):
         execute(run, parts="x*", say=silent)
 
 
-def test_other_parameters_seeds_and_revisions_are_computed(tmp_path, monkeypatch):
-    run = Run(LIGHT, "tiny", output=tmp_path)
-    execute(run, parts=MAPS, say=silent)
-    assert not stored_parts(Run(LIGHT, "tiny", 1, tmp_path)).tables
-    assert not stored_parts(Run(LIGHT, "tiny", output=tmp_path, changes={"n_samples": 150})).tables
+def test_other_parameters_seeds_and_revisions_are_computed(run, monkeypatch):
+    assert stored_parts(run).tables
+    assert not stored_parts(Run(LIGHT, "tiny", 1, run.output)).tables
+    assert not stored_parts(Run(LIGHT, "tiny", output=run.output, changes={"n_samples": 150})).tables
     monkeypatch.setattr(load_experiment(LIGHT), "REVISION", 99, raising=False)
     assert not stored_parts(run).tables
 
 
-def test_again_computes_stored_parts(tmp_path, monkeypatch):
-    run = Run(LIGHT, "tiny", output=tmp_path)
-    execute(run, parts=MAPS, say=silent)
+def test_again_computes_stored_parts(run, monkeypatch):
     calls = []
     compute = load_experiment(LIGHT).compute
     monkeypatch.setattr(
@@ -84,15 +94,13 @@ def cut_in_half(path):
         lambda folder: (folder / "sector.csv").write_text((folder / "sector.csv").read_text() + "1,2,3\n"),
     ],
 )
-def test_damaged_parts_are_computed_again(tmp_path, damage):
-    run = Run(LIGHT, "tiny", output=tmp_path)
-    before = execute(run, parts=MAPS, say=silent)
+def test_damaged_parts_are_computed_again(maps, run, damage):
     damage(run.folder)
     lines = []
     after = execute(run, parts=MAPS, say=lines.append)
     assert re.match(f"{LIGHT}: stored part sector is damaged \\(.+\\) and is computed again", lines[0])
     assert sum("took" in line for line in lines) == 1
-    same(before.tables["sector"], after.tables["sector"])
+    same(maps[1]["sector"], after.tables["sector"])
 
 
 def test_ctrl_c_keeps_finished_parts(tmp_path, monkeypatch, capsys):
@@ -139,12 +147,11 @@ def same_up_to_rounding(first, second):
 
 
 @pytest.mark.slow
-def test_parts_side_by_side_are_the_same(tmp_path):
-    one = execute(Run(LIGHT, "tiny", output=tmp_path / "one"), parts=MAPS, say=silent)
-    two = execute(Run(LIGHT, "tiny", output=tmp_path / "two"), jobs=2, parts=MAPS, say=silent)
-    assert set(one.tables) == set(two.tables)
-    for part in one.tables:
-        same_up_to_rounding(one.tables[part], two.tables[part])
+def test_parts_side_by_side_are_the_same(maps, tmp_path):
+    two = execute(Run(LIGHT, "tiny", output=tmp_path), jobs=2, parts=MAPS, say=silent)
+    assert set(maps[1]) == set(two.tables)
+    for part, table in maps[1].items():
+        same_up_to_rounding(table, two.tables[part])
 
 
 def test_failures_in_processes_are_seen(tmp_path):
