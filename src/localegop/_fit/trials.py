@@ -235,7 +235,7 @@ class Trial(Generic[D, M_co]):
         return self._best_of(later_processes(found, sorted(steps)[-MOST_STEPS:]), PROCESSES // 2)
 
     def _steps_of(self, race: Race) -> set[int]:
-        """Steps after which polynomials of a race are fitted."""
+        """Return the steps after which polynomials of a race are fitted."""
         return {one.step for one in race.choices if isinstance(one.final, Polynomial)} - {0}
 
     def _find_global(self) -> list[GlobalKriging]:
