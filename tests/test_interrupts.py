@@ -38,6 +38,7 @@ try:
             model.set_params(degree="auto", ridge="auto", n_iter=None).fit(X, y)
         else:
             model.predict(X)
+        before = dict(vars(model))  # as the last finished fit left it
 except KeyboardInterrupt:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     same = all(vars(model)[name] is value for name, value in before.items() if name.endswith("_"))

@@ -86,7 +86,7 @@ def test_weights_of_points_count_in_differences():
 
 
 def test_four_standard_errors_are_clear():
-    errors = np.column_stack([np.zeros(100), 0.39 + SWING, 0.41 + SWING, 0.1 + SWING])
+    errors = 1.0 + np.column_stack([np.zeros(100), 0.39 + SWING, 0.41 + SWING, 0.1 + SWING])
     kinds = [Polynomial] * 4
     assert choose_best(errors.mean(axis=0), errors, ONES, kinds, 4, 0).tolist() == [0, 1, 3]
     assert choose_best(errors.mean(axis=0), errors, ONES, kinds, 1, 0).tolist() == [0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.selection.made_up import MadeUpHoldout, choices
 
+from localegop._engine.final_fits import Polynomial
 from localegop._selection import race as races
 from localegop._selection.race import Looks, Race, differences, expected_errors
 
@@ -213,3 +214,17 @@ def test_choices_can_be_ranked_and_all_of_them_dropped():
     race.keep(0)
     race.keep(2)
     assert race.choices == [] and race.errors.shape == (20, 0)
+
+
+def test_half_as_much_again_is_clear_sooner():
+    """A difference of many standard errors ends a race; one of half the error does with fewer of them."""
+    points = np.arange(400)
+    best = np.where(points % 2, 0.5, 1.5)  # of mean one
+    much = best + 0.6 + np.where(points % 40 < 20, 5.0, -5.0) * 0.9  # standard error 0.225
+    little = best + 0.2 + np.where(points % 40 < 20, 1.0, -1.0) * 1.3  # standard error 0.065
+    kinds, weight = [Polynomial] * 3, np.ones(400)
+    errors = np.column_stack([best, much, little])
+    assert races.choose_best(errors.mean(axis=0), errors, weight, kinds, 3, 0).tolist() == [0, 2]
+    sooner = best + 0.6 + np.where(points % 40 < 20, 5.0, -5.0) * 1.3  # standard error 0.325
+    errors = np.column_stack([best, sooner])
+    assert races.choose_best(errors.mean(axis=0), errors, weight, kinds[:2], 2, 0).tolist() == [0, 1]
