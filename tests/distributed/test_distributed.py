@@ -193,6 +193,27 @@ def test_axes_from_slopes(client):
     assert same(model.predict(wide[:50] + 0.01), plain.predict(wide[:50] + 0.01, exact=True))
 
 
+def test_averaged_labels_and_gradients_of_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path):
+    for name, value in (("FEWEST_LABELS", 500), ("WIDE_GRADIENTS", 60.0), ("SMALL_VARIANCE", 1.0)):
+        monkeypatch.setattr(trials, name, value)
+    monkeypatch.setattr(settings, "NEAREST", 90)
+    y = np.sin(4.0 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=len(X))
+    parameters = {"initial_metric": "variance", "final": "polynomial", "random_state": 0}
+    plain = LocalEGOPRegressor(**parameters).fit(X, y)
+    assert plain.choice_.gradient_size is not None
+    model = DaskLocalEGOPRegressor(**parameters, n_partitions=3).fit(X, y)
+    assert model.choice_ == plain.choice_
+    assert same(model.predict(QUERIES), plain.predict(QUERIES, exact=True))
+    model.save(tmp_path / "folder")
+    loaded = DaskLocalEGOPRegressor.load(tmp_path / "folder")
+    assert same(loaded.predict(QUERIES), plain.predict(QUERIES, exact=True))
+    plain.save(tmp_path / "model.npz")
+    again = LocalEGOPRegressor.load(tmp_path / "model.npz")
+    assert again.choice_ == plain.choice_
+    assert np.array_equal(again.predict(QUERIES, exact=True), plain.predict(QUERIES, exact=True))
+    assert "gradients learned from" in again.choice_._repr_html_()
+
+
 @pytest.mark.parametrize("crowd", [100, 1000], ids=["many", "all"])
 def test_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path, crowd):
     for name, value in (("NEAREST", 60), ("FARTHEST", 500), ("CROWD", crowd)):

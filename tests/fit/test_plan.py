@@ -152,9 +152,9 @@ class WatchedBackend(ProcessBackend):
         super().__init__(rows)
         self.held_out = []
 
-    def hold_out(self, data, held_out):
+    def hold_out(self, data, held_out, tested=None):
         self.held_out.append(tuple(held_out.tolist()))
-        return super().hold_out(data, held_out)
+        return super().hold_out(data, held_out, tested)
 
 
 def test_all_trials_share_their_folds():
@@ -207,7 +207,7 @@ def test_folds_with_fewer_axes_than_the_choice_has_quadratic_directions():
 class MadeUpTrial:
     """A trial of choices with such errors at a hundred points, give or take a swing; notes how it ends."""
 
-    looks = Looks(50, 100, 150, 180)
+    looks, can_average = Looks(50, 100, 150, 180), False
 
     def __init__(self, means, n=1000, swing=0.01):
         errors = np.tile(means, (200, 1)) + swing * np.tile([1.0, -1.0], 100)[:, None]
@@ -218,6 +218,9 @@ class MadeUpTrial:
 
     def finish(self, *, widen):
         self.finished.append(widen)
+
+    def errors_of(self, choice, points):
+        return np.zeros(points), 0.0
 
 
 def settle(monkeypatch, *trials):

@@ -54,8 +54,8 @@ class Folds:
         anchors = BACKEND.as_data(site)
         start = GradientField(anchors, rest.n, rest.largest_size, UPDATE)
 
-        def learn():
-            self.learned.append(k)
+        def learn(gradient_size):
+            self.learned.append(k if gradient_size is None else (k, gradient_size))
             return learn_field(site, anchors, UPDATE, (1e-4,), 2, SILENT)
 
         def see_farther():
@@ -113,8 +113,8 @@ def test_a_choice_alone_has_the_errors_it_has_in_company(holdout, whole, k):
 def test_errors_and_variances_are_those_of_the_final_fit(holdout, choice):
     fold = holdout.fold(0)
     site = fold.held_out.pick(np.arange(12))
-    shapes = fold.field.shapes_at(site.rows, choice.step)
-    widths = UPDATE.widths(choice.step, 12, fold.field, choice.sizes)
+    shapes = fold.field(None).shapes_at(site.rows, choice.step)
+    widths = UPDATE.widths(choice.step, 12, fold.field(None), choice.sizes)
     value, _, factors = site.run(FinalFits(choice.final), shapes, widths)
     errors, weight = holdout.errors([choice], 0, 12)
     np.testing.assert_allclose(errors[:, 0], (value - site.labels)[:, 0] ** 2, rtol=1e-8, atol=1e-14)
@@ -171,12 +171,13 @@ def test_wide_choices_look_at_more_neighbors():
     folds = Folds()
     holdout = folds.holdout()
     holdout.errors(CHOICES, 0, 30)
-    assert folds.farther == [] and not any(is_wide(choice, holdout.fold(0).field) for choice in CHOICES)
+    usual = holdout.fold(0).field(None)
+    assert folds.farther == [] and not any(is_wide(choice, usual) for choice in CHOICES)
     errors, _ = holdout.errors([CHOICES[0], WIDE, CHOICES[1]], 0, 30)
     holdout.errors([WIDE], 30, 35)
     assert folds.farther == [0]
     fold = holdout.fold(0)
-    assert is_wide(WIDE, fold.field) and fold.seeing_farther.data.max_visible == 160
+    assert is_wide(WIDE, fold.field(None)) and fold.seeing_farther.data.max_visible == 160
     some = np.arange(30)
     far = errors_at(fold, fold.seeing_farther.pick(some), [WIDE])
     near = errors_at(fold, fold.held_out.pick(some), [WIDE])
@@ -191,6 +192,6 @@ def test_labels_held_out_take_no_part():
     labels[SETS[0]] += 100.0
     changed.data = changed.data.like(changed.data.rows, labels, changed.data.sample_weight)
     one, two = folds.learn(0), changed.learn(0)
-    for ours, theirs in zip(one.field.gradients, two.field.gradients, strict=True):
+    for ours, theirs in zip(one.field(None).gradients, two.field(None).gradients, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert np.all(errors_at(two, two.held_out, CHOICES) > 1000.0)

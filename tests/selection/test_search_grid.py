@@ -80,11 +80,11 @@ def test_around_the_best_of_a_coarse_grid_everything_is_tried(step, steps, direc
 def test_step_0_has_no_directions():
     first = Choice(0, 60.0, Polynomial(1, 0, 1e-4))
     short = replace(LARGE, steps=(0, 1))
-    for grid in (short.around(first), LARGE.finer(first, 500.0), LARGE.wider(first)):
+    for grid in (short.around(first), LARGE.finer(first, 500.0), LARGE.at_size(960.0, [0])):
         assert grid.steps == (0,) and grid.quadratic_directions == (0,)
         assert all(c.degree == 1 for c in grid.choices(2))
     only = replace(LARGE, steps=(0,), quadratic_directions=(1, 2))
-    assert only.wider(Choice(0, 60.0, Polynomial(2, 1, 1e-4))).quadratic_directions == (1, 2)
+    assert only.at_size(960.0, [0]).quadratic_directions == (1, 2)
 
 
 def test_a_last_look_has_finer_sizes_and_larger_ridges():
@@ -110,9 +110,18 @@ def test_a_last_look_where_no_size_fits_and_where_two_ridges_compete():
     assert two.ridges == (1e-4, 1e-2, 0.3, 1.0) and len(two.sizes) == 3
 
 
-def test_a_wider_look_has_twice_the_size():
-    wider = LARGE.wider(Choice(3, 120.0, Polynomial(1, 0, 1e-4)))
-    assert wider.steps == (3,) and wider.sizes == (240.0,) and wider.ridges == LARGE.ridges
+def test_a_wider_look_has_one_size_some_steps_and_few_directions():
+    wider = LARGE.at_size(960.0, [0, 3])
+    assert wider.steps == (0, 3) and wider.sizes == (960.0,)
+    assert wider.quadratic_directions == (0, 1, 2) and wider.ridges == (*LARGE.ridges, 0.3, 1.0)
+    seen = {step: set() for step in wider.steps}
+    for choice in wider.choices(2):
+        seen[choice.step].add(choice.final.n_quadratic_directions)
+    assert seen == {0: {0}, 3: {0, 1, 2}}
+    of_gradients = LARGE.at_size(960.0, [0, 3], 480.0).choices(2)
+    assert {(one.step, one.gradient_size) for one in of_gradients} == {(0, None), (3, 480.0)}
+    best = next(one for one in of_gradients if one.step == 3)
+    assert {one.gradient_size for one in LARGE.finer(best, 2000.0).choices(2)} == {480.0}
 
 
 def test_grids_fit_the_data():

@@ -30,6 +30,9 @@ class Choice:
     error : float
         In units of the label variance, or of the log loss of the class frequencies; NaN if there was
         nothing to choose.
+    gradient_size : float or None
+        Effective sample size of the neighborhoods in which gradients are learned at the first step, half of
+        it at the last; None for the sizes of the schedule.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Choice:
     size: float | None
     final: Polynomial | Kriging | GlobalKriging
     error: float = np.nan
+    gradient_size: float | None = None
 
     def _repr_html_(self) -> str:
         unsized = "all rows at once" if isinstance(self.final, GlobalKriging) else "that of the schedule"
@@ -54,6 +58,8 @@ class Choice:
         )
         steps = "0: one metric everywhere" if self.step == 0 else str(self.step)
         facts = {"local steps": steps, "effective size": size, "final fit": repr(self.final)}
+        if self.gradient_size is not None:
+            facts["gradients learned from"] = f"{self.gradient_size:.4g} rows at first"
         rows = [list(fact) for fact in (facts | {"error at held-out rows": error}).items()]
         return table("Choice", ["what", "chosen"], rows)
 
@@ -79,6 +85,10 @@ class Choice:
             assert anchors is not None
             return GlobalFit(self.final, anchors)
         return self.final
+
+    def largest_size(self, usual: float) -> float:
+        """Largest effective size that is asked of neighborhoods where gradients are learned."""
+        return usual if self.gradient_size is None else max(usual, self.gradient_size)
 
     @property
     def sizes(self) -> tuple[float] | None:

@@ -149,12 +149,15 @@ def learn_field(
     ridges: tuple[float, ...],
     n_iter: int,
     progress: Progress,
+    largest_size: float | None = None,
 ) -> GradientField:
     """Run the recursion at the anchors, which are the centers of a site: their gradients at each step.
 
-    Each step takes the ridge with the smallest leave-one-out error over all anchors.
+    Each step takes the ridge with the smallest leave-one-out error over all anchors. No size is larger than
+    ``largest_size``, if not given that of the site.
     """
-    field = GradientField(anchors, site.data.n, site.data.largest_size, update)
+    largest = site.data.largest_size if largest_size is None else largest_size
+    field = GradientField(anchors, site.data.n, largest, update)
     progress.expect(n_iter)
     if n_iter == 0:
         return field

@@ -22,6 +22,7 @@ START_SIZE = 200.0  # effective size of the first step: wide enough for gradient
 # Points that a center looks at with max_neighbors="auto": the nearest; for wide neighborhoods all, which
 # takes less time than to search for those that count, up to a crowd of so many.
 NEAREST, FARTHEST, CROWD = 1000, 32_768, 131_072
+VISIBLE_FOR_GRADIENTS = 4.0  # points that anchors look at, times the effective size, where that is wide
 STEPS_BY_SIZE, STEPS_BY_BANDWIDTH = 4, 150
 
 
@@ -54,6 +55,11 @@ class Settings:
         return self.schedule == "effective_size" or hasattr(self.schedule, "effective_size")
 
     @property
+    def may_widen_gradients(self) -> bool:
+        """Whether gradients may be learned from larger neighborhoods than usual."""
+        return self.schedule == "effective_size" and self.covariance_cap is None
+
+    @property
     def n_steps(self) -> int:
         """Number of steps of the recursion."""
         if self.n_iter is not None:
@@ -75,6 +81,11 @@ class Settings:
         if not isinstance(self.max_neighbors, str):
             return self.max_neighbors
         return FARTHEST if n > CROWD else None
+
+    def seen_for(self, gradient_size: float, n: int) -> int | None:
+        """How many of n points an anchor may look at for gradients of wide neighborhoods; None for all."""
+        wanted, most = int(VISIBLE_FOR_GRADIENTS * gradient_size), self.farthest(n)
+        return wanted if most is None else min(wanted, most)
 
     @property
     def robust(self) -> bool:
@@ -126,21 +137,23 @@ class Settings:
                 f"got {n:,} rows and max_neighbors={self.max_neighbors!r}; take final='auto' or 'kriging'"
             )
 
-    def update(self, units: Units) -> MetricUpdate:
-        """How the metric moves in these units."""
+    def update(self, units: Units, gradient_size: float | None = None) -> MetricUpdate:
+        """How the metric moves in these units, with gradients of wider neighborhoods if a size is given."""
         cap, length = self.covariance_cap, unit_length(units)
         return MetricUpdate(
-            self._schedule(units.transform.shape[1]),
+            self._schedule(units.transform.shape[1], gradient_size),
             self.momentum,
             self.initial_scale,
             None if cap is None else cap / length**2,
         )
 
-    def _schedule(self, dimension: int) -> Any:
+    def _schedule(self, dimension: int, gradient_size: float | None) -> Any:
         if self.schedule != "effective_size":
             return self.schedule
-        stop = 2.0 * dimension + 10.0
-        return EffectiveSampleSize(max(START_SIZE, stop), stop, max(self.n_steps, 1))
+        start, stop = START_SIZE, 2.0 * dimension + 10.0
+        if gradient_size is not None:
+            start, stop = gradient_size, max(0.5 * gradient_size, stop)
+        return EffectiveSampleSize(max(start, stop), stop, max(self.n_steps, 1))
 
     def data_options(self, units: Units) -> dict[str, Any]:
         """Options of :class:`LocalData` in these units."""

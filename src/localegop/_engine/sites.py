@@ -7,7 +7,7 @@ site is where such work is done: in one process here, in partitions of a cluster
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -57,6 +57,9 @@ class Site(Protocol):
 
     def pick(self, some: NDArray[np.intp]) -> Self:
         """Take some of the centers."""
+
+    def relabelled(self, labels: Array) -> Self:
+        """Take the same centers with other labels (m, K)."""
 
     def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
         """Do some work around all centers."""
@@ -112,6 +115,10 @@ class LocalSite:
             None if self.left_out is None else self.left_out[some],
             None if self.lists is None else self.lists.pick(some),
         )
+
+    def relabelled(self, labels: Array) -> LocalSite:
+        """See :class:`Site`."""
+        return replace(self, labels=labels)
 
     def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
         """See :class:`Site`."""

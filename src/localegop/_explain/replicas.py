@@ -149,10 +149,10 @@ class _Learner:
     def _learn(self, choice: Choice, axes: Array) -> Model:
         """Learn a choice, which is meant for all rows, in some axes (D, r)."""
         found = self.start.in_axes(axes)
-        choice, update = within(choice, found.data.dimension), found.decisions.update
+        decisions = found.decisions.choosing(within(choice, found.data.dimension))
         if self.everything is not None:
-            choice, update = halve_choice(choice), halve_update(update)
-        decisions = replace(found.decisions, choice=choice, update=update)
+            choice, update = halve_choice(decisions.choice), halve_update(decisions.update)
+            decisions = replace(decisions, choice=choice, update=update)
         return _with_gradients(learn(self.backend, replace(found, decisions=decisions), SILENT))
 
     def _find_axes(self, rival: Rival) -> Array:

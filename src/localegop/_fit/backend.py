@@ -71,8 +71,8 @@ class Backend(Protocol[D, M_co]):
     def own_site(self, data: D, points: NDArray[np.int64]) -> Site:
         """Site at some of the training points, each of which leaves itself out."""
 
-    def hold_out(self, data: D, held_out: NDArray[np.intp]) -> tuple[D, Site]:
-        """Take some points out: the data without them, and a site at them."""
+    def hold_out(self, data: D, held_out: NDArray[np.intp], tested: int | None = None) -> tuple[D, Site]:
+        """Take some points out: the data without them, and a site at the first of them, or all for None."""
 
     def gather(self, data: D, points: NDArray[np.int64]) -> LocalData:
         """Take some of the training points into this process, as data of their own."""

@@ -147,8 +147,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     baseline.keep(1)
     baseline.run_to(Looks.last)
     decisions = replace(
-        best.start.decisions,
-        choice=choice,
+        best.start.decisions.choosing(choice),
         isotropic_error=float(baseline.means[0]),
         rivals=rivals,
         classes=classes,
@@ -285,18 +284,33 @@ def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array
 
     Its squared errors (m,) at held-out points are returned, too, and its rivals.
     """
-    best, *others = sorted(trials, key=lambda trial: float(trial.race.means.min()))
+    best, *others = sorted(trials, key=_least_error)
     left = [best, *(trial for trial in others if _may_be_better(trial.race, best.race))]
-    search_widely = best.start.data.n >= MANY_ROWS
+    if best.can_average and best.noise_is_most:
+        left = [_best_by_averages(left)]
     for trial in left:
-        trial.finish(widen=trial is best or search_widely)
+        trial.finish(widen=trial is left[0] or trial.start.data.n >= MANY_ROWS)
     final = Final([trial.race for trial in left])
-    final.find_finalists(best.looks)
+    final.find_finalists(left[0].looks)
     tally = Tally.of([trial.race for trial in left])
     final.decide()
     winner, choice = final.best
     rivals = remember_rivals(tally, left, winner, choice)
-    return left[winner], choice, final.errors_of_best, rivals
+    errors, mean = left[winner].errors_of(choice, final.points)
+    return left[winner], replace(choice, error=mean), errors, rivals
+
+
+def _least_error(trial: Trial[D, M_co]) -> float:
+    """Least mean error in the race of a trial."""
+    return float(trial.race.means.min())
+
+
+def _best_by_averages(trials: list[Trial[D, M_co]]) -> Trial[D, M_co]:
+    """Average the labels held out, by which trials compare their choices from now on; return the best."""
+    labels = trials[0].average_labels()
+    for trial in trials:
+        trial.compare_by(labels)
+    return min(trials, key=_least_error)
 
 
 def _may_be_better(race: Race, best: Race, errors: float = 1.0) -> bool:
@@ -324,22 +338,21 @@ def _slopes_tell(search: Search[D, M_co]) -> bool:
 def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Learned[D]:
     """Learn the field from all points."""
     decisions, data = best.decisions, best.data
+    settings, choice = decisions.settings, decisions.choice
     most = min(max(FEW_ANCHORS, data.n // 10), MOST_ANCHORS)
-    if isinstance(decisions.choice.final, GlobalKriging):
+    if isinstance(choice.final, GlobalKriging):
         most = data.n  # the process is one of all rows
-    points = anchor_points(decisions.settings, data.n, most)
-    site = backend.own_site(data, points)
-    field = learn_field(
-        site,
-        backend.as_data(site),
-        decisions.update,
-        decisions.settings.ridges,
-        decisions.choice.step,
-        progress,
-    )
-    decisions = replace(decisions, reach=_reach(site))
-    if is_wide(decisions.choice, field):
-        data = data.seeing(decisions.settings.farthest(data.n))
+    points = anchor_points(settings, data.n, most)
+    site, largest_size = backend.own_site(data, points), choice.largest_size(data.largest_size)
+    anchors, reach, farther = backend.as_data(site), _reach(site), settings.farthest(data.n)
+    if choice.gradient_size is not None:
+        seen = settings.seen_for(choice.gradient_size, data.n)
+        site = backend.own_site(data.seeing(seen), points)
+    ridges, step = settings.ridges, choice.step
+    field = learn_field(site, anchors, decisions.update, ridges, step, progress, largest_size)
+    decisions = replace(decisions, reach=reach)
+    if is_wide(choice, field):
+        data = data.seeing(farther)
         site = backend.own_site(data, points)
     return Learned(decisions, data, field, points, site, best.held_out)
 

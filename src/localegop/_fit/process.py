@@ -51,11 +51,12 @@ class ProcessBackend:
         """See :class:`Backend`."""
         return LocalSite.own(data, points)
 
-    def hold_out(self, data: LocalData, held_out: NDArray[np.intp]) -> tuple[LocalData, LocalSite]:
+    def hold_out(
+        self, data: LocalData, held_out: NDArray[np.intp], tested: int | None = None
+    ) -> tuple[LocalData, LocalSite]:
         """See :class:`Backend`."""
-        rest = data.without(held_out)
-        site = LocalSite.at(rest, data.rows[held_out], data.labels[held_out], data.sample_weight[held_out])
-        return rest, site
+        rest, at = data.without(held_out), held_out[:tested]
+        return rest, LocalSite.at(rest, data.rows[at], data.labels[at], data.sample_weight[at])
 
     def gather(self, data: LocalData, points: NDArray[np.int64]) -> LocalData:
         """See :class:`Backend`."""

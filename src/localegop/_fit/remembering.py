@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from localegop._engine.choice import Choice
 from localegop._fit.trials import Trial
 from localegop._predict.rivals import PAIRS, Rival, Rivals, in_half
@@ -20,7 +18,7 @@ def remember_rivals(tally: Tally, trials: Sequence[Trial[Any, Any]], winner: int
     ``winner`` is the number of the trial whose ``choice`` was taken.
     """
     search = trials[0].search
-    seed, points = search.settings.seed, np.concatenate(search.folds)[: len(tally.weight)]
+    seed, points = search.settings.seed, trials[0].points[: len(tally.weight)]
     picks = [tally.winner(2.0 * in_half(points, half, seed).astype(float)) for half in range(2 * PAIRS)]
     taken = next(
         number

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Generic
 
@@ -25,9 +25,19 @@ from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT
+from localegop._selection.averaged_labels import (
+    AVERAGED_LOOKS,
+    FEWEST_LABELS,
+    NEARLY,
+    POINTS,
+    SMALL_VARIANCE,
+    average_labels,
+    average_size,
+)
+from localegop._selection.folds import MOST_TESTED
 from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
 from localegop._selection.gradient_search import find_gradient_processes
-from localegop._selection.holdout import Holdout, LearnedFold
+from localegop._selection.holdout import Holdout, LearnedFold, mixed_parts, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.losses import LogLoss, Loss, SquaredError
 from localegop._selection.race import Looks, Race
@@ -47,6 +57,8 @@ MOST_LIKE, FEW_LOGISTIC = 1, 1  # polynomials that logistic fits are made like, 
 MOST_STEPS = 2  # after which kriging is tried again
 FINE = 5e-3  # error over variance below which local kriging is tried beside processes of all rows
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
+WIDE_GRADIENTS = 480.0  # size of neighborhoods for gradients where noise is most of every error
+MOST_WIDE_STEPS = 2  # of the recursion with such gradients, which find their shapes at once
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._let_join`
 
@@ -115,6 +127,11 @@ class Trial(Generic[D, M_co]):
         Where the axes came from.
     first_kinds : tuple of type
         Kinds of final fits that have a first look; the others come to the second.
+
+    Attributes
+    ----------
+    points : ndarray of int
+        Numbers of the rows at which choices are compared, in that order.
     """
 
     def __init__(
@@ -131,8 +148,16 @@ class Trial(Generic[D, M_co]):
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
         self.holdout = Holdout(
-            self._learn_fold, [len(fold) for fold in search.folds], loss=search.new_loss()
+            self._learn_fold, [min(len(fold), MOST_TESTED) for fold in search.folds], loss=search.new_loss()
         )
+
+        self._given, self._averaged = self.holdout, False
+        self.points = np.concatenate([fold[:MOST_TESTED] for fold in search.folds])
+
+    def errors_of(self, choice: Choice, points: int) -> tuple[Array, float]:
+        """Errors (m,) of a choice at the first held-out points, and their mean, by the labels given."""
+        errors, weight = self._given.errors([choice], 0, points)
+        return np.ascontiguousarray(errors[:, 0]), float(weighted_means(errors, weight)[0])
 
     @cached_property
     def largest_size(self) -> float:
@@ -274,19 +299,93 @@ class Trial(Generic[D, M_co]):
         race.keep(FINISHERS, OF_EACH_KIND)
         race.look_closer()
 
+    @property
+    def can_average(self) -> bool:
+        """Whether labels are numbers, and so many that averages of those held out tell f well."""
+        return self.start.data.n >= FEWEST_LABELS and not self.search.settings.classifies
+
+    @property
+    def noise_is_most(self) -> bool:
+        """Whether polynomials are about the best, and err by far less than labels do, by their variance."""
+        race = self.race
+        expected = np.where(race.is_process, np.inf, race.expected())
+        if not np.isfinite(expected).any():
+            return False
+        best = int(np.argmin(expected))
+        about_the_best = race.means[best] < NEARLY * race.means.min()
+        return bool(about_the_best and race.variances[best] < SMALL_VARIANCE)
+
+    def _may_widen(self, size: float | None) -> bool:
+        return size is not None and 1.5 * size > self.largest_size and 2.0 * size <= self.widest
+
+    def average_labels(self) -> list[Array]:
+        """Average the labels that each fold holds out, at the first points (m, K) of the fold."""
+        return [self._average_labels(fold) for fold in self.search.folds]
+
+    def _average_labels(self, fold: NDArray[np.intp]) -> Array:
+        data = self.start.data
+        held_out = self.search.backend.gather(data, fold)
+        size = average_size(self.largest_size, held_out, data.n - len(fold))
+        return average_labels(held_out, POINTS // len(self.search.folds), size)
+
+    def compare_by(self, labels: Sequence[Array]) -> None:
+        """From now on compare choices by other labels (m, K) of the first points of each fold.
+
+        Gradients, which noise hides too, come from wider neighborhoods than usual.
+        """
+        self._averaged = True
+        choices = [self._with_gradients(one, self._wide_gradients) for one in self.race.choices]
+        self.looks = AVERAGED_LOOKS
+        self.holdout = self.holdout.relabelled(labels)
+        parts = mixed_parts([len(own) for own in labels])
+        self.points = np.concatenate([self.search.folds[k][points] for k, points in parts])
+        self.race = Race(self.holdout, choices)
+        self.race.run_to(self.looks.second)
+
+    def _with_gradients(self, choice: Choice, size: float | None) -> Choice:
+        """Return a choice with gradients of neighborhoods of another size, after a few steps at most."""
+        if choice.step == 0 or size is None:
+            return choice
+        return replace(choice, step=min(choice.step, MOST_WIDE_STEPS), gradient_size=size)
+
+    @property
+    def _wide_gradients(self) -> float | None:
+        """Size of the first neighborhoods that gradients are learned in; None for the usual."""
+        wide = self._averaged and self.search.settings.may_widen_gradients
+        return WIDE_GRADIENTS if wide and self.widest >= WIDE_GRADIENTS else None
+
     def _widen(self, best: Choice) -> Choice:
-        """Try larger sizes as long as the error falls, and return the best polynomial."""
+        """Try larger sizes as long as the error falls, and return the best polynomial.
+
+        Where labels are averaged, which takes the noise away that hid so far which steps are good, each of
+        them has a chance, and gradients are learned from wider neighborhoods as long as that is better.
+        """
         race = Race(self.holdout, [best])
         race.run_to(self.looks.second)
-        while (
-            best.size is not None and 1.5 * best.size > self.largest_size and 2.0 * best.size <= self.widest
-        ):
-            race.join(self._choices(self.grid.wider(best)))
-            if race.best == best:
+        wider = self._wider_than(best, [best.step])
+        if self._averaged and best.size is not None:
+            steps = [step for step in self.grid.steps if step <= MOST_WIDE_STEPS]
+            grid = self.grid.at_size(best.size, steps, self._wide_gradients)
+            wider = [*self._choices(grid), *self._wider_than(best, steps)]
+        while wider:
+            race.join(self._best_of(wider, MOST_COMPARED))
+            race.keep(MOST_COMPARED)
+            if race.best not in wider:
                 break
-            best = race.best
-        self.race.join([best])
-        return best
+            wider = self._wider_than(race.best, [race.best.step])
+        self.race.join(race.ranked[: FINISHERS if self._averaged else OF_EACH_KIND])
+        return race.best
+
+    def _wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
+        """List choices of twice the size, and such with gradients of neighborhoods of twice the size."""
+        size, gradients = best.size, best.gradient_size or self._wide_gradients
+        if size is None:
+            return []
+        grids = [self.grid.at_size(2.0 * size, steps, gradients)] if self._may_widen(size) else []
+        later = [step for step in steps if step > 0]
+        if later and gradients is not None and 2.0 * gradients <= self.widest:
+            grids.append(self.grid.at_size(size, later, 2.0 * gradients))
+        return [one for grid in grids for one in self._choices(grid)]
 
     @property
     def widest(self) -> float:
@@ -327,17 +426,23 @@ class Trial(Generic[D, M_co]):
         data = self.start.data
         if self._fold_axes is not None:
             data = self.search.start.data.rotated(self._fold_axes(k))
-        rest, held_out = backend.hold_out(data, self.search.folds[k])
-        site = backend.own_site(rest, anchor_points(settings, rest.n, FOLD_ANCHORS))
+        rest, held_out = backend.hold_out(data, self.search.folds[k], MOST_TESTED)
+        points = anchor_points(settings, rest.n, FOLD_ANCHORS)
+        site = backend.own_site(rest, points)
         anchors = backend.as_data(site)
 
-        def learn() -> GradientField:
-            steps = max(self.grid.steps)
-            return learn_field(site, anchors, decisions.update, settings.ridges, steps, SILENT)
+        def learn(gradient_size: float | None) -> GradientField:
+            steps, around, largest = max(self.grid.steps), site, rest.largest_size
+            update = settings.update(decisions.units, gradient_size)
+            if gradient_size is not None:
+                seen = settings.seen_for(gradient_size, rest.n)
+                steps, largest = min(steps, MOST_WIDE_STEPS), max(largest, gradient_size)
+                around = backend.own_site(rest.seeing(seen), points)
+            return learn_field(around, anchors, update, settings.ridges, steps, SILENT, largest)
 
         def see_farther() -> Site:
             farther = data.seeing(settings.farthest(data.n))
-            return backend.hold_out(farther, self.search.folds[k])[1]
+            return backend.hold_out(farther, self.search.folds[k], MOST_TESTED)[1]
 
         def gather() -> LocalData:
             return backend.gather(rest, np.arange(rest.n))

@@ -65,6 +65,11 @@ class Decisions:
             initial_metric=np.einsum("ab,cb->ac", units.transform, units.transform),
         )
 
+    def choosing(self, choice: Choice) -> Decisions:
+        """Return the same with another choice, and gradients as it wants them."""
+        update = self.settings.update(self.units, choice.gradient_size)
+        return replace(self, choice=choice, update=update)
+
     def query_rows(self, X: Array) -> Array:
         """Turn queries into the units of the recursion."""
         # Squares of distances beyond 1e150 would overflow; that far out all directions look alike anyway.

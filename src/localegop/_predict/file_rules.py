@@ -107,6 +107,7 @@ CHOICE = Fields(
         "size": Optional(Number(1e-3, MOST_ROWS)),
         "error": SHARE,
         "final": Some(),
+        "gradient_size": Optional(Number(1e-3, MOST_ROWS)),
     }
 )
 MOST_RIVALS = 100

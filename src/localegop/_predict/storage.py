@@ -27,7 +27,6 @@ from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
-from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.classes import ClassCalibration
@@ -118,6 +117,7 @@ def _pack_choice(choice: Choice) -> dict[str, Any]:
         "step": choice.step,
         "size": choice.size,
         "error": _or_none(choice.error),
+        "gradient_size": choice.gradient_size,
         "final": {"kind": choice.final.kind, **asdict(choice.final)},
     }
 
@@ -181,8 +181,7 @@ def unpack_model(
     if header["steps"] is not None:
         near = data.seeing(settings.nearest)  # with which gradients were learned
         anchors = near.subset(spread_points(data.n, len(own["loo_noise"])))
-        update = decisions.update
-        field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, update)
+        field, loo = unpack_field(own, header["steps"], anchors, data.n, near.largest_size, decisions)
         model = replace(model, field=field)
     if loo is not None or calibration is not None:
         model = replace(model, diagnostics=Later.known(Diagnostics(loo, calibration)))
@@ -219,13 +218,14 @@ def unpack_field(
     anchors: LocalData,
     n: int,
     largest_size: float,
-    update: MetricUpdate,
+    decisions: Decisions,
 ) -> tuple[GradientField, LooDiagnostics]:
     """Build what was learned at the anchors, from what :func:`pack_field` gave."""
     gradients = tuple(arrays[f"gradients_{t}"] for t in range(steps))
     errors = tuple(arrays[f"errors_{t}"] for t in range(steps))
     loo = LooDiagnostics(*(arrays[f"loo_{entry.name}"] for entry in fields(LooDiagnostics)))
-    return GradientField(anchors, n, largest_size, update, gradients, errors), loo
+    largest = decisions.choice.largest_size(largest_size)
+    return GradientField(anchors, n, largest, decisions.update, gradients, errors), loo
 
 
 def unpack_calibration(arrays: Mapping[str, Array]) -> Calibration:
@@ -241,12 +241,14 @@ def unpack_decisions(
     if "curve_spread" in arrays:
         curves = Curves(*(arrays[f"curve_{name}"] for name in CURVES))
     units = Units(**{name: arrays[name] for name in UNITS}, curves=curves)
+    choice = _unpack_choice(header["choice"])
+    update = settings.update(units, choice.gradient_size)
     named = header["initial_metric"]
     return Decisions(
         settings,
         units,
-        replace(settings.update(units), covariance_cap=header["covariance_cap"]),
-        _unpack_choice(header["choice"]),
+        replace(update, covariance_cap=header["covariance_cap"]),
+        choice,
         arrays["initial_metric"] if named is None else named,
         arrays["feature_scale"],
         _or_nan(header["isotropic_error"]),
@@ -273,7 +275,8 @@ def _unpack_classes(link: Mapping[str, Any] | None, arrays: Mapping[str, Array])
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:
     constants = dict(header["final"])
     final = FINAL_FITS[constants.pop("kind")](**constants)
-    return Choice(header["step"], header["size"], final, _or_nan(header["error"]))
+    error, gradient_size = _or_nan(header["error"]), header.get("gradient_size")
+    return Choice(header["step"], header["size"], final, error, gradient_size)
 
 
 def _or_nan(number: float | None) -> float:

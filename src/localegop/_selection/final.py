@@ -36,12 +36,6 @@ class Final:
         means = self.races[race].means
         return race, replace(self.races[race].choices[k], error=float(means[k]))
 
-    @property
-    def errors_of_best(self) -> Array:
-        """Squared errors (m,) of the best choice at the points met so far."""
-        race, k = self._owners[int(np.argmin(self._expected()))]
-        return np.ascontiguousarray(self.races[race].errors[:, k])
-
     def find_finalists(self, looks: Looks) -> None:
         """Let some choices meet more points, and the better half of them the points of the last look."""
         self._keep(SEMIFINALISTS, SEMIFINALISTS_OF_EACH_KIND)

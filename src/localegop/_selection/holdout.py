@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from localegop._selection.losses import Loss, SquaredError
 Array = NDArray[np.float64]
 
 BLOCK = 512  # points whose shapes are kept at a time
+MIXED = 60  # points of a fold that come one after the other where those of all folds are mixed
 
 
 class LearnedFold:
@@ -32,7 +33,7 @@ class LearnedFold:
         The field before anything is learned, which is all that step 0 needs.
     held_out, anchors : Site
     learn : callable
-        Learns the field, once it is needed.
+        Learns the field, once it is needed, by gradients of some effective size or, for None, of the usual.
     see_farther : callable
         Gives the site of the points held out where they look at many more neighbors.
     gather : callable
@@ -44,17 +45,13 @@ class LearnedFold:
         start: GradientField,
         held_out: Site,
         anchors: Site,
-        learn: Callable[[], GradientField],
+        learn: Callable[[float | None], GradientField],
         see_farther: Callable[[], Site],
         gather: Callable[[], LocalData],
     ) -> None:
         self.start, self.held_out, self.anchors = start, held_out, anchors
-        self._learn, self._see_farther, self._gather = learn, see_farther, gather
-
-    @cached_property
-    def field(self) -> GradientField:
-        """The field, learned."""
-        return self._learn()
+        self._see_farther, self._gather = see_farther, gather
+        self.field = cache(learn)
 
     @cached_property
     def seeing_farther(self) -> Site:
@@ -66,9 +63,21 @@ class LearnedFold:
         """All rows but those held out."""
         return self._gather()
 
+    def relabelled(self, points: NDArray[np.intp], labels: Array) -> LearnedFold:
+        """Return the same with some of the points held out, which have other labels (m, K)."""
+        return LearnedFold(
+            self.start,
+            self.held_out.pick(points).relabelled(labels),
+            self.anchors,
+            self.field,
+            lambda: self.seeing_farther.pick(points).relabelled(labels),
+            lambda: self.everything,
+        )
+
     def field_for(self, choices: Sequence[Choice]) -> GradientField:
-        """Return what some choices need to know of the field."""
-        return self.field if any(choice.step > 0 for choice in choices) else self.start
+        """Return what some choices, whose gradients are of one size, need to know of the field."""
+        moved = any(choice.step > 0 for choice in choices)
+        return self.field(choices[0].gradient_size) if moved else self.start
 
     def sites(
         self, choices: Sequence[Choice], points: NDArray[np.intp]
@@ -81,9 +90,20 @@ class LearnedFold:
                 yield site.pick(points), np.flatnonzero(wide == far)
 
 
+def mixed_parts(counts: Sequence[int]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Numbers of folds and of points there: so many first points of every fold, some of each in turn."""
+    return [
+        (k, np.arange(start, min(start + MIXED, count)))
+        for start in range(0, max(counts), MIXED)
+        for k, count in enumerate(counts)
+        if start < count
+    ]
+
+
 def is_wide(choice: Choice, field: GradientField) -> bool:
-    """Whether a choice needs more neighbors than the field was learned with."""
-    return choice.size is not None and choice.size > field.largest_size
+    """Whether a choice needs more neighbors than the usual field is learned with."""
+    wide_gradients = choice.gradient_size is not None
+    return wide_gradients or (choice.size is not None and choice.size > field.largest_size)
 
 
 class Holdout:
@@ -128,6 +148,16 @@ class Holdout:
         if k not in self._learned:
             self._learned[k] = self._learn(k)
         return self._learned[k]
+
+    def relabelled(self, labels: Sequence[Array]) -> Holdout:
+        """Take the first points of every fold, with other labels (m, K), some of each fold in turn."""
+        parts = mixed_parts([len(own) for own in labels])
+
+        def part(number: int) -> LearnedFold:
+            k, points = parts[number]
+            return self.fold(k).relabelled(points, labels[k][points])
+
+        return Holdout(part, [len(points) for _, points in parts], self.kriging_points, self.loss)
 
     def with_kriging_points(self, most: int) -> Holdout:
         """Take the same points, with kriging that uses other numbers of neighbors."""
@@ -258,8 +288,22 @@ def _fits_by_step(
 
     Variances are those of polynomials only.
     """
-    if not numbers:
-        return
+    by_field = defaultdict[float | None, list[int]](list)
+    for k in numbers:
+        by_field[choices[k].gradient_size].append(k)
+    for some in by_field.values():
+        yield from _fits_of_field(fold, site, choices, some, variances, kriging_points)
+
+
+def _fits_of_field(
+    fold: LearnedFold,
+    site: Site,
+    choices: Sequence[Choice],
+    numbers: Sequence[int],
+    variances: bool,
+    kriging_points: int,
+) -> Iterator[tuple[list[int], Array]]:
+    """Give the same for choices whose gradients are of one size."""
     field = fold.field_for([choices[k] for k in numbers])
     groups = defaultdict[tuple[int, type], list[int]](list)
     for k in numbers:

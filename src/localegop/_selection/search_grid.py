@@ -15,6 +15,7 @@ from localegop._engine.settings import Settings
 
 SIZES = tuple(15.0 * 2**k for k in range(7))  # 15 .. 960
 MOST_QUADRATIC_DIRECTIONS = 3
+FEW_DIRECTIONS = 3  # numbers of them that are tried at sizes beyond the usual, from none on
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
 FINER = 2.0**0.5  # factor between the sizes of the last look
@@ -38,6 +39,8 @@ class SearchGrid:
     quadratic_directions : tuple of int
         Numbers of leading directions with quadratic terms.
     ridges : tuple of float
+    gradient_size : float or None
+        See :class:`Choice`.
     """
 
     steps: tuple[int, ...]
@@ -45,6 +48,7 @@ class SearchGrid:
     linear: bool
     quadratic_directions: tuple[int, ...]
     ridges: tuple[float, ...]
+    gradient_size: float | None = None
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -78,7 +82,8 @@ class SearchGrid:
             few = b > 0 and size is not None and size < POINTS_PER_TERM * terms
             undirected = self.quadratic_directions[b] > 0 and step == 0 and max(self.steps) > 0
             if not (few or undirected):
-                found.append(Choice(step, size, self._polynomial(b, r)))
+                wide = self.gradient_size if step > 0 else None
+                found.append(Choice(step, size, self._polynomial(b, r), gradient_size=wide))
         return found
 
     def coarse(self) -> SearchGrid:
@@ -106,19 +111,24 @@ class SearchGrid:
 
     def finer(self, choice: Choice, largest_size: float) -> SearchGrid:
         """Grid for a last look, at the step of a choice: finer sizes and larger ridges."""
-        sizes, ridges = None, self.ridges
+        sizes = None
         if choice.size is not None:
             near = [choice.size * factor for factor in (FINER, 1.0, 1.0 / FINER)]
             fitting = tuple(size for size in near if size <= largest_size)
             sizes = fitting if len(self.sizes or ()) > 1 and fitting else (choice.size,)
-        if len(ridges) > 1:
-            ridges += LARGE_RIDGES
-        return replace(self._directed(choice.step), steps=(choice.step,), sizes=sizes, ridges=ridges)
+        grid = replace(self._directed(choice.step), gradient_size=choice.gradient_size)
+        return replace(grid, steps=(choice.step,), sizes=sizes, ridges=self._and_large_ridges())
 
-    def wider(self, choice: Choice) -> SearchGrid:
-        """Grid of twice the size, at the step of a choice."""
-        assert choice.size is not None
-        return replace(self._directed(choice.step), steps=(choice.step,), sizes=(2.0 * choice.size,))
+    def at_size(self, size: float, steps: Sequence[int], gradient_size: float | None = None) -> SearchGrid:
+        """Grid of one size, after some of the steps, with gradients of a size and few directions."""
+        grid = self if max(steps) > 0 else self._directed(0)
+        few = grid.quadratic_directions[:FEW_DIRECTIONS]
+        grid = replace(grid, quadratic_directions=few, ridges=self._and_large_ridges())
+        return replace(grid, steps=tuple(steps), sizes=(size,), gradient_size=gradient_size)
+
+    def _and_large_ridges(self) -> tuple[float, ...]:
+        """Ridges, and large ones if there is a choice."""
+        return self.ridges + LARGE_RIDGES if len(self.ridges) > 1 else self.ridges
 
     def _directed(self, step: int) -> SearchGrid:
         """Grid for a step: at the first one there are no leading directions yet."""

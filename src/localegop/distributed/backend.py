@@ -28,7 +28,7 @@ from localegop.distributed.partitions import (
     rank_to_number,
     transform_rest,
 )
-from localegop.distributed.sites import ClusterSite, make_site, rows_in_process
+from localegop.distributed.sites import ClusterSite, gather_rows, make_site, rows_in_process
 from localegop.distributed.sorting import PartitionedRows
 
 Array = NDArray[np.float64]
@@ -59,15 +59,15 @@ class ClusterBackend:
         return make_site(data, data.partitioning_for(len(points)), numbers, own=True)
 
     def hold_out(
-        self, data: PartitionedData, held_out: NDArray[np.intp]
+        self, data: PartitionedData, held_out: NDArray[np.intp], tested: int | None = None
     ) -> tuple[PartitionedData, ClusterSite]:
         """See :class:`Backend`."""
-        rest = data.without(held_out)
-        return rest, make_site(rest, rest.partitioning_for(len(held_out)), held_out, own=False)
+        rest, at = data.without(held_out), held_out[:tested]
+        return rest, make_site(rest, rest.partitioning_for(len(at)), at, own=False)
 
     def gather(self, data: PartitionedData, points: Numbers) -> LocalData:
         """See :class:`Backend`."""
-        return rows_in_process(self.own_site(data, points))
+        return gather_rows(data, data.partitioning_for(len(points)), rank_to_number(points, data.held_out))
 
     def as_data(self, site: Site) -> LocalData:
         """See :class:`Backend`."""

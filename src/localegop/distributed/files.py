@@ -176,7 +176,7 @@ def read_model(
     options = settings.data_options(units) | {name: header[name] for name in ("radius", "cutoff")}
     near = PartitionedData(source, RowTransform(units), options)  # with which gradients were learned
     anchors = _read_anchors(folder, tables, near, len(own["loo_noise"]))
-    field, loo = unpack_field(own, decisions.choice.step, anchors, n, near.largest_size, decisions.update)
+    field, loo = unpack_field(own, decisions.choice.step, anchors, n, near.largest_size, decisions)
     data = replace(near.seeing(header["max_neighbors"]), origin=None)
     calibration = unpack_calibration(own)
     there = cluster.submit(_identity, splits)

@@ -19,7 +19,7 @@ from localegop._fit.initial_axes import MOST_ROUNDS
 from localegop._fit.pilot_fits import PILOT_POINTS
 from localegop._fit.plan import FEW_ANCHORS, MOST_ANCHORS
 from localegop._fit.trials import FOLD_ANCHORS
-from localegop._selection.folds import FEWEST_POINTS, MOST_HELD_OUT, N_FOLDS
+from localegop._selection.folds import FEWEST_POINTS, MOST_TESTED, N_FOLDS, ONE_FOLD
 from localegop.distributed.estimator import DaskLocalEGOPRegressor
 from localegop.distributed.shuffling import shuffle_tasks
 from localegop.distributed.splitting import partition_count
@@ -130,11 +130,11 @@ class Counts:
         by_length = settings.has_lengths
         learns_axes = settings.metric_is_free and not by_length and settings.n_steps > 0 and D > 1
         trials = 0 if n < FEWEST_POINTS else TRIALS if learns_axes else 1
-        folds = 1 if n >= N_FOLDS * MOST_HELD_OUT else N_FOLDS
+        folds = 1 if n >= ONE_FOLD else N_FOLDS
         pilots = 2 * settings.metric_is_free + MOST_ROUNDS * learns_axes
         anchors = n if by_length else min(n, max(FEW_ANCHORS, n // 10), MOST_ANCHORS)
         layouts = 2 + settings.metric_is_free + 2 * learns_axes  # sorted; in two units; in two sets of axes
-        in_folds = folds * min(n, FOLD_ANCHORS) + min(n, folds * MOST_HELD_OUT)
+        in_folds = folds * min(n, FOLD_ANCHORS) + min(n, folds * MOST_TESTED)
         centers = pilots * PILOT_POINTS + trials * in_folds + anchors
         sites = pilots + 2 * folds * trials + 1
         return cls(trials, sites, layouts, centers, anchors, settings.n_steps)

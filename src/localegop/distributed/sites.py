@@ -70,6 +70,10 @@ class ClusterSite:
             sample_weight=self.sample_weight[some],
         )
 
+    def relabelled(self, labels: Array) -> ClusterSite:
+        """See :class:`Site`."""
+        return replace(self, labels=labels)
+
     def run(self, work: Work, shapes: Array, widths: Widths) -> tuple[Array, ...]:
         """See :class:`Site`."""
         cluster, blocks = self.data.cluster, list(self._blocks())
@@ -102,8 +106,7 @@ def make_site(
 ) -> ClusterSite:
     """Make a site at the rows of some numbers; if they are the data's own, each leaves itself out."""
     cluster = data.cluster
-    wanted = cluster.submit(_identity, np.sort(numbers))
-    chosen = cluster.each(rows_of, partitioning.tables, wanted)
+    chosen = _choose_rows(data, partitioning, numbers)
     centers: list[Table] = cluster.gather(chosen)
     halos = find_halos(data, partitioning.partitions, [table["rows"] for table in centers])
     parts = [
@@ -111,9 +114,7 @@ def make_site(
         for table, halo, some in zip(partitioning.tables, halos, chosen, strict=True)
     ]
     counts = [len(table["number"]) for table in centers]
-    together = stack(centers)
-    order = np.argsort(together["number"])
-    at = order[np.searchsorted(together["number"], numbers, sorter=order)]
+    together, at = _in_order(centers, numbers)
     return ClusterSite(
         data,
         parts,
@@ -123,9 +124,31 @@ def make_site(
     )
 
 
+def gather_rows(data: PartitionedData, partitioning: Partitioning, numbers: Numbers) -> LocalData:
+    """Take the rows of some numbers into this process, as data of their own."""
+    found = data.cluster.gather(_choose_rows(data, partitioning, numbers))
+    together, at = _in_order(found, numbers)
+    return LocalData(*(together[name][at] for name in ("rows", "labels", "sample_weight")), **data.options)
+
+
 def rows_in_process(site: ClusterSite) -> LocalData:
     """Centers of a site as data of their own, in this process."""
     return LocalData(site.rows, site.labels, site.sample_weight, **site.data.options)
+
+
+def _choose_rows(
+    data: PartitionedData, partitioning: Partitioning, numbers: Numbers
+) -> list[Future[Table]]:
+    """Rows of some numbers, a table for each partition, on the cluster."""
+    cluster = data.cluster
+    return cluster.each(rows_of, partitioning.tables, cluster.submit(_identity, np.sort(numbers)))
+
+
+def _in_order(tables: list[Table], numbers: Numbers) -> tuple[Table, NDArray[np.intp]]:
+    """All rows of some tables, and where those of some numbers are among them."""
+    together = stack(tables)
+    order = np.argsort(together["number"])
+    return together, order[np.searchsorted(together["number"], numbers, sorter=order)]
 
 
 def _identity(numbers: Numbers) -> Numbers:
