@@ -19,7 +19,7 @@ X, Y = make_helix(150, 3, random_state=0)
     [
         LocalEGOPRegressor(n_jobs=1),
         LocalEGOPRegressor("query", n_iter=3, n_subsamples=20, n_jobs=1),
-        LocalEGOPRegressor(loss="huber", n_iter=1, final="polynomial", n_jobs=1),
+        LocalEGOPRegressor(loss="huber", n_iter=1, degree=1, n_jobs=1),
         LocalEGOPClassifier(n_iter=1, n_jobs=1),
     ]
 )

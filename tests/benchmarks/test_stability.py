@@ -38,18 +38,27 @@ def test_lines_compare_the_spread_with_the_error(way, error, met):
     assert [float(cell) for cell in cells[3:6]] == pytest.approx([2.0, 1.0, error], rel=0.02)
 
 
-def test_predictions_are_compared_in_pairs():
-    line = stability.line("here", "other seeds", stability.PREDICTION, made_up(2.0, 1.0, 4.5))
+@pytest.mark.parametrize(
+    ("way", "error", "bar"),
+    [
+        ("other seeds", 4.5, ["<= 1.5", "yes"]),
+        ("other seeds", 4.2, ["<= 1.4", "no"]),
+        ("a tenth dropped", 1.5, ["<= 1.5", "yes"]),
+        ("a tenth dropped", 1.3, ["<= 1.3", "no"]),
+    ],
+)
+def test_predictions_are_compared_in_pairs(way, error, bar):
+    line = stability.line("here", way, stability.PREDICTION, made_up(2.0, 1.0, error))
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert float(cells[4]) == pytest.approx(np.sqrt(2.0), rel=0.02)
-    assert cells[5:] == ["4.5", "<= 1.5", "yes"]
+    assert cells[5:] == [str(error), *bar]
 
 
 def test_a_tiny_run(capsys, monkeypatch):
     monkeypatch.setattr(stability, "SAMPLE", 40)
     stability.main(["--only", "collinear", "--refits", "2", "--queries", "3", "--threads", "1"])
     rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == 2 + 5 + 4 + 4 and all("| collinear |" in row for row in rows[2:])
+    assert len(rows) == 2 + 5 + 5 + 4 and all("| collinear |" in row for row in rows[2:])
 
 
 def test_data_that_are_not_there_are_skipped(monkeypatch):

@@ -142,7 +142,7 @@ def test_errors_are_those_of_fresh_samples():
     """Reported over true spread between 0.7 and 1.4, for every kind of quantity."""
     told, errors = [], []
     for seed in range(24):
-        model = LocalEGOPRegressor(**QUICK).fit(*draw(100 + seed))
+        model = LocalEGOPRegressor(**QUICK).fit(*draw(100 + seed, n=120))
         fits, overall = model.localize(QUERIES), model.global_importance(return_std=True)
         told.append((fits.gradient, fits.importance, fits.intrinsic_dimension, overall[0]))
         errors.append((fits.gradient_std, fits.importance_std, fits.intrinsic_dimension_std, overall[1]))

@@ -71,13 +71,13 @@ def test_noisy_labels_are_blended_with_hardly_any_change(noisy):
     assert noisy._models[0].blending is not None
     blended, exact = noisy.predict(TEST), noisy.predict(TEST, exact=True)
     assert not np.array_equal(blended, exact)
-    assert np.array_equal(noisy.localize(TEST[:20]).value, exact[:20])
+    assert np.array_equal(noisy.localize(TEST[:20], errors=False).value, exact[:20])
     assert np.mean((blended - exact) ** 2) < 0.05 * np.mean((exact - NOISY[N:]) ** 2)
 
 
 def test_a_blend_that_raises_the_error_is_not_taken(monkeypatch):
     monkeypatch.setattr(blend_choice, "TOLERATED", 0.0)
-    model = LocalEGOPRegressor(n_iter=2, degree=1).fit(X[:N], NOISY[:N])
+    model = LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-3).fit(X[:N], NOISY[:N])
     assert model._models[0].blending is None
     assert np.array_equal(model.predict(TEST), model.localize(TEST, errors=False).value)
 
@@ -94,7 +94,7 @@ def test_what_is_not_blended(case):
     "parameters", [{"strategy": "query", "n_subsamples": 20}, {"exclusion_radius": 9.0}]
 )
 def test_some_models_never_blend(parameters):
-    model = LocalEGOPRegressor(n_iter=1, degree=1, **parameters).fit(X[:250], NOISY[:250])
+    model = LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-3, **parameters).fit(X[:250], NOISY[:250])
     assert model._models[0].blending is None
 
 
@@ -124,7 +124,7 @@ def test_blends_are_continuous(fitted):
 def test_a_blend_is_continuous_where_the_list_of_centers_changes(monkeypatch):
     monkeypatch.setattr(blend, "CANDIDATES", 6)  # so that it changes often
     monkeypatch.setattr(blend, "ACTIVE", 4)
-    model = blended_anyway(LocalEGOPRegressor(n_iter=1, degree=1).fit(X[:N], NOISY[:N]))
+    model = blended_anyway(LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-3).fit(X[:N], NOISY[:N]))
     line = TEST[0] + np.linspace(0.0, 1.0, 20001)[:, None] * (TEST[1] - TEST[0])
     values = model.predict(line)
     steps = np.abs(np.diff(values))
@@ -215,7 +215,7 @@ def test_weights_count_as_repeated_rows():
 
 def test_outputs_of_separate_models_are_blended_each():
     labels = np.column_stack([NOISY, X[:, 0] * X[:, 1]])
-    parameters = {"n_iter": 1, "degree": 1, "ridge": 1e-3}
+    parameters = {"n_iter": 0, "degree": 1, "ridge": 1e-3}
     both = LocalEGOPRegressor(outputs="separate", **parameters).fit(X[:N], labels[:N])
     for k in range(2):
         alone = LocalEGOPRegressor(**parameters).fit(X[:N], labels[:N, k])
@@ -250,7 +250,7 @@ def test_an_interrupt_leaves_a_model_that_predicts(fitted, monkeypatch):
 
 
 def test_labels_without_any_variation_are_blended_or_not_but_predicted():
-    model = LocalEGOPRegressor(n_iter=1).fit(X[:N], np.full(N, 3.0))
+    model = LocalEGOPRegressor(n_iter=1).fit(X[:200], np.full(200, 3.0))
     np.testing.assert_allclose(model.predict(TEST), 3.0, rtol=1e-9)
 
 

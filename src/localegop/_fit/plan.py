@@ -35,6 +35,7 @@ from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.optimism import measure_optimism
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
+from localegop._fit.refining import refine_process
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
 from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points
@@ -142,6 +143,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     left = _most_promising(trials)
     progress.advance()
     best, choice, errors, rivals = _settle(left)
+    choice, rivals = refine_process(best, choice, rivals)
     classes = calibrate_classes(best.holdout, choice) if search.settings.classifies else None
     progress.advance()
     baseline.keep(1)

@@ -25,9 +25,11 @@ P = TypeVar("P", bound=GlobalKriging)
 
 STARTS = ((2.0, 1e-3, False), (8.0, 1e-2, True))  # lengths in typical distances, ridge, roughness
 MOVES = ((1.0, 10.0), (1.0, 0.1), (2.0, 1.0), (0.5, 1.0), (2.0, 0.1), (0.5, 10.0))  # of length and ridge
+FINER = (2.0**0.5, 10.0**0.5), (2.0**0.25, 10.0**0.25)  # the same, round after round, once one is chosen
 LEAST_RIDGE, MOST_RIDGE = 1e-9, 10.0
 MOST_SWEEPS = 6
 BETTER = 0.999  # share of the error that is worth a move
+ANY_BETTER = 1.0 - 1e-5  # the same once one is chosen: less is no reason to go on to a ridge of nothing
 MORE_ROWS = 0.7, 0.5  # of length and ridge, where there are more rows than the search has seen
 DEFAULT_GLOBAL = Choice(0, None, GlobalKriging(2.0, 1e-2))  # where there are too few points to choose by
 
@@ -58,6 +60,23 @@ class GlobalSearch:
         """Find the best process near each guess; the best of all comes first."""
         found = work_together([partial(self._descend, guess) for guess in guesses], self.threads)
         return sorted(found, key=self.error)
+
+    def refine(self, process: GlobalKriging) -> GlobalKriging:
+        """Find the best process near one, in finer and finer moves, also along both at once.
+
+        It is one of a grid that follows from the rows alone, so that several starts lead to one process.
+        """
+        unit = typical_length(self.rows)
+        process = _on_grid(process, unit)
+
+        def moved(process: GlobalKriging, longer: float, larger: float) -> GlobalKriging:
+            return _on_grid(_moved(process, longer, larger), unit)  # to the very numbers, whatever the way
+
+        for longer, larger in FINER:
+            both = (longer, 1.0 / larger), (1.0 / longer, larger)  # what errors hardly tell apart
+            moves = ((1.0, larger), (1.0, 1.0 / larger), (longer, 1.0), (1.0 / longer, 1.0), *both)
+            process = descend(process, moves, moved, self.error, ANY_BETTER)
+        return process
 
     def error(self, process: GlobalKriging) -> float:
         """Mean squared leave-one-out error, in units of the labels."""
@@ -90,6 +109,14 @@ class GlobalSearch:
         return mean_square(residuals, self.weight)
 
 
+def _on_grid(process: GlobalKriging, unit: float) -> GlobalKriging:
+    """Return the process next to one of which the finest moves from a length of one unit may lead to."""
+    longer, larger = FINER[-1]
+    length = unit * longer ** round(np.log(process.length / unit) / np.log(longer))
+    ridge = larger ** round(np.log(process.ridge) / np.log(larger))
+    return replace(process, length=float(length), ridge=float(np.clip(ridge, LEAST_RIDGE, MOST_RIDGE)))
+
+
 def _moved(process: GlobalKriging, longer: float, larger: float) -> GlobalKriging:
     """Return a process of another length and ridge, by these factors."""
     ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
@@ -101,13 +128,14 @@ def descend(
     moves: Sequence[tuple[float, ...]],
     moved: Callable[..., P],
     error: Callable[[P], float],
+    better: float = BETTER,
 ) -> P:
     """Move from a process to better ones nearby, sweep after sweep, as long as that lowers the error."""
     for _ in range(MOST_SWEEPS):
         start = process
         for move in moves:
             other = moved(process, *move)
-            if error(other) < BETTER * error(process):
+            if error(other) < better * error(process):
                 process = other
         if process == start:
             break
