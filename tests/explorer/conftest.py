@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.explorer.examples import make_model, make_rows
+from tests.explorer.examples import make_class_model, make_class_rows, make_model, make_rows
 
 from localegop._explorer.server import Server
 
@@ -16,6 +16,16 @@ def model():
 @pytest.fixture(scope="session")
 def rows():
     return make_rows(30, 1)
+
+
+@pytest.fixture(scope="session")
+def class_model():
+    return make_class_model()
+
+
+@pytest.fixture(scope="session")
+def class_rows():
+    return make_class_rows(12, 1)
 
 
 @pytest.fixture(scope="session")
