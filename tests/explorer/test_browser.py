@@ -167,6 +167,8 @@ def test_probabilities_of_classes_are_those_of_python(chromium, class_model, cla
         shown.click_point(row)
         order = np.argsort(-p[row], kind="stable")
         near(shown.numbers("probability"), p[row, order])
+        if row == 5:  # the most probable class, up to when one is chosen
+            near(shown.numbers("value"), p[row, order[0]])
         near(shown.numbers("probability_std"), std[row, order])
         assert shown.numbers("in_set").astype(bool).tolist() == sets[row, order].tolist()
         for k in (2, 0):

@@ -13,7 +13,7 @@ const VIEWS = [["scatter", "Scatter"], ["image", "Image"], ["table", "Table"]];
 export class App {
   // host.ask(queries, profiles) resolves to {fits, training}; null if all answers are in the scene.
   constructor(root, scene, host) {
-    Object.assign(this, { root, scene, host, live: host !== null, output: scene.classes && scene.outputs.length === 2 ? 1 : 0, view: scene.view ?? "scatter" });
+    Object.assign(this, { root, scene, host, live: host !== null, output: 0, fixed: false, view: scene.view ?? "scatter" });
     Object.assign(this, { row: null, fit: null, original: null, query: null, step: null, moved: false });
     Object.assign(this, { zoom: false, flip: false, allBars: false, allClasses: false, allNeighbors: false, asked: 0 });
     this.first = scene.first ?? 0;
@@ -38,7 +38,7 @@ export class App {
     const pair = order.slice(0, 2).sort((a, b) => a - b);
     [this.x, this.y] = [String(pair[0]), pair.length > 1 ? String(pair[1]) : "value"];
     if (this.view === "image" && this.scene.features.length === 2) [this.x, this.y, this.flip] = ["1", "0", true];
-    this.color = "value";
+    this.color = this.scene.classes ? "likely" : "value";
   }
 
   learn({ index, rows, labels }) {
@@ -94,7 +94,7 @@ export class App {
     const colors = [["value", this.predicted()], ...this.otherColors()];
     const check = (name, text) => element("label", { class: "check" }, element("input", { type: "checkbox", checked: this[name], change: () => this.toggle(name) }), text);
     const parts = [];
-    if (this.scene.outputs.length > 1) parts.push(choice(this.scene.classes ? "class" : "output", this.scene.outputs.map((name, k) => [k, name]), this.output, (k) => this.change({ output: Number(k) })));
+    if (this.scene.outputs.length > 1) parts.push(choice(this.scene.classes ? "class" : "output", this.scene.outputs.map((name, k) => [k, name]), this.output, (k) => this.choose(Number(k))));
     if (this.view !== "table") {
       parts.push(choice("across", axes, this.x, (x) => this.change({ x })), choice("up", axes, this.y, (y) => this.change({ y })));
       parts.push(choice("color", colors, this.color, (color) => this.change({ color })));
@@ -186,6 +186,11 @@ export class App {
     this.redraw();
   }
 
+  // An output for the whole page, whatever row is chosen next.
+  choose(output) {
+    this.change({ output, fixed: true });
+  }
+
   // Those at the chosen row, which every output has of its own.
   forgetDirections() {
     this.cache.delete("local0");
@@ -211,11 +216,18 @@ export class App {
     Object.assign(this, { row, fit: answer, original: answer, query: [...answer.query], moved: false, step: null });
     this.forgetDirections();
     this.table.show(row);
-    this.refresh();
+    this.follow();
     const one = answer.outputs[this.output];
     const value = this.scene.classes ? this.likelyClass() : format(one.value);
     this.said.textContent = `Row ${this.scene.numbers[row]}: prediction ${value}, ${one.status_text}`;
     this.root.dataset.row = row;
+  }
+
+  // Of classes the most probable one is shown, up to when the user chooses another.
+  follow() {
+    const likely = this.scene.classes && !this.fixed ? largest(this.fit.outputs.map(({ value }) => value)) : this.output;
+    if (likely === this.output) this.refresh();
+    else this.change({ output: likely });
   }
 
   refresh() {

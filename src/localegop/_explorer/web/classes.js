@@ -32,10 +32,10 @@ export function classPanel(app) {
   const order = [...scene.outputs.keys()].sort((a, b) => fit.outputs[b].value - fit.outputs[a].value || a - b);
   const shown = app.allClasses ? order : order.slice(0, MOST_CLASSES);
   const body = element("tbody", {}, ...shown.map((k) => classRow(app, k)));
-  const head = ["class", "probability", "", "± error", `in the ${percent(scene.coverage)} set`].map((text) => element("th", { scope: "col" }, text));
+  const head = ["class", "probability", "", "± error", `${percent(scene.coverage)} set`].map((text) => element("th", { scope: "col" }, text));
   const table = element("table", { class: "classes" }, element("thead", {}, element("tr", {}, ...head)), body);
   const more = order.length > MOST_CLASSES ? element("button", { type: "button", click: () => app.toggle("allClasses") }, app.allClasses ? "fewer" : `all ${order.length} classes`) : null;
-  const note = `Of new rows, ${percent(scene.coverage)} have their class in their set. The class chosen here is the one that colors, slopes and what-if are about.`;
+  const note = `Of new rows, ${percent(scene.coverage)} have their class in their set. Slopes and what-if are about the class chosen here: the most probable one, unless you choose another.`;
   return section("Classes", note, element("div", { class: "scroll" }, table), more);
 }
 
@@ -43,7 +43,7 @@ function classRow(app, k) {
   const one = app.fit.outputs[k];
   const bar = svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { x: 0, y: 1, width: 100 * one.value, height: 10, fill: COLORS.positive }));
   const chosen = app.output === k;
-  const button = element("button", { type: "button", "aria-pressed": String(chosen), click: () => app.change({ output: k }) }, app.scene.outputs[k]);
+  const button = element("button", { type: "button", "aria-pressed": String(chosen), click: () => app.choose(k) }, app.scene.outputs[k]);
   return element(
     "tr",
     { "data-class": k, class: chosen ? "chosen" : null },
