@@ -1,8 +1,9 @@
 """Photograph the explorer in headless Chromium: scatter, image, table, classes, wide and narrow.
 
 Run with ``python tools/draw_explorer.py FOLDER``; needs ``pip install 'localegop[browser]'``, scikit-image,
-and Debian's packages ``chromium`` and ``chromium-driver``. ``FOLDER/scatter-1600.png``, copied to
-``docs/figures/explorer.png``, is the picture of the documentation.
+and Debian's packages ``chromium`` and ``chromium-driver``. ``FOLDER/scatter-1600.png`` and
+``classes-1600.png``, copied to ``docs/figures/explorer.png`` and ``explorer_classes.png``, are the pictures
+of the documentation.
 """
 
 from __future__ import annotations

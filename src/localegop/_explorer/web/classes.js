@@ -32,7 +32,7 @@ export function classPanel(app) {
   const order = [...scene.outputs.keys()].sort((a, b) => fit.outputs[b].value - fit.outputs[a].value || a - b);
   const shown = app.allClasses ? order : order.slice(0, MOST_CLASSES);
   const body = element("tbody", {}, ...shown.map((k) => classRow(app, k)));
-  const head = ["class", "probability", "", "± error", `${percent(scene.coverage)} set`].map((text) => element("th", { scope: "col" }, text));
+  const head = ["class", "probability", "", "± error", `${percent(scene.coverage)} set`.replace(" %", "\u00a0%")].map((text) => element("th", { scope: "col" }, text));
   const table = element("table", { class: "classes" }, element("thead", {}, element("tr", {}, ...head)), body);
   const more = order.length > MOST_CLASSES ? element("button", { type: "button", click: () => app.toggle("allClasses") }, app.allClasses ? "fewer" : `all ${order.length} classes`) : null;
   const note = `Of new rows, ${percent(scene.coverage)} have their class in their set. Slopes and what-if are about the class chosen here: the most probable one, unless you choose another.`;
