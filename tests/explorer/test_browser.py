@@ -196,6 +196,21 @@ def test_probabilities_of_classes_are_those_of_python(chromium, class_model, cla
     assert shown.problems() == []
 
 
+def test_what_if_follows_the_probabilities_of_classes(chromium, class_server, class_model, class_rows):
+    shown = Page(chromium, class_server.address)
+    shown.click_point(3)
+    moved = class_rows[0][3:4].copy()
+    shown.slide('.whatif [data-feature="1"]', 1.5)
+    moved["width"] = float(shown.run("return document.querySelector('.whatif [data-feature=\"1\"]').value"))
+    p = class_model.predict_proba(moved, return_std=True)[0][0]
+    likely = np.argsort(-p, kind="stable")
+    shown.wait_for(lambda: abs(shown.numbers("probability")[0] - p[likely[0]]) < 1e-9)
+    near(shown.numbers("probability"), p[likely])
+    said = "return document.querySelector('data[data-name=class]').value"
+    assert shown.run(said) == class_model.classes_[likely[0]]
+    assert shown.problems() == []
+
+
 def test_steps_of_the_recursion_by_a_slider(served, model, rows):
     served.click_point(5)
     trace = model.localize(rows[0][5:6], trace=True).trace
