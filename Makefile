@@ -114,7 +114,7 @@ bench-full: $(BENCH_STAMP)
 	$(BENCH) --full --resume --output bench_output/full
 
 # The pages, with the examples of the gallery run; every warning is an error, and every link must lead somewhere.
-SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -b html
+SPHINX := DASK_LOGGING__DISTRIBUTED=warning $(BIN)/python -m sphinx -W --keep-going -q -b html
 DOCS_STAMP := $(VENV)/.docs-installed
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet 'localegop[docs]'  # the package is there already: only what the extra names

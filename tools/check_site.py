@@ -1,11 +1,15 @@
 """Check a built site: every link and picture of every page leads to a file, and to an anchor that is there.
 
+Every public method of every class of ours that has a page is described on it, inherited ones too.
+
 Run with ``python tools/check_site.py docs/_build``. Links to other hosts are counted, not followed.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import pkgutil
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -59,6 +63,27 @@ def broken(pages: dict[Path, Page]) -> Iterator[str]:
                 yield f"{path}: {link} has no such anchor"
 
 
+def undescribed(pages: dict[Path, Page]) -> Iterator[str]:
+    """Name public methods and properties of ours that the page of their class does not describe."""
+    for path, page in pages.items():
+        if path.parent.name != "generated" or not path.stem.startswith("localegop."):
+            continue
+        thing = pkgutil.resolve_name(path.stem)
+        for name in own_members(thing) if inspect.isclass(thing) else ():
+            if f"{path.stem}.{name}" not in page.anchors:
+                yield f"{path}: {name} is not described"
+
+
+def own_members(thing: type) -> Iterator[str]:
+    """Names of the public methods and properties of a class that are written here and have a docstring."""
+    for name in dir(thing):
+        member = inspect.getattr_static(thing, name)
+        function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+        ours = str(getattr(function, "__module__", "")).startswith("localegop")
+        if ours and not name.startswith("_") and inspect.isfunction(function) and function.__doc__:
+            yield name
+
+
 def main() -> None:
     """Check a folder and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -67,7 +92,7 @@ def main() -> None:
     pages = read(folder)
     if not pages:
         sys.exit(f"'{folder}' has no pages: run make docs first")
-    wrong = sorted(set(broken(pages)))
+    wrong = sorted({*broken(pages), *undescribed(pages)})
     count = sum(len(page.links) for page in pages.values())
     outside = sum(bool(urlsplit(link).netloc) for page in pages.values() for link in page.links)
     print(f"{len(pages)} pages, {count:,} links, {outside} of them to other hosts (not followed)")

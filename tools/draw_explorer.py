@@ -1,8 +1,9 @@
-"""Photograph the explorer in headless Chromium: scatter, image and table, on a desktop and on a phone.
+"""Photograph the explorer in headless Chromium: scatter, image, table, classes, wide and narrow.
 
 Run with ``python tools/draw_explorer.py FOLDER``; needs ``pip install 'localegop[browser]'``, scikit-image,
-and Debian's packages ``chromium`` and ``chromium-driver``. ``FOLDER/scatter-1600.png``, copied to
-``docs/figures/explorer.png``, is the picture of the documentation.
+and Debian's packages ``chromium`` and ``chromium-driver``. ``FOLDER/scatter-1600.png`` and
+``classes-1600.png``, copied to ``docs/figures/explorer.png`` and ``explorer_classes.png``, are the pictures
+of the documentation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from localegop import LocalEGOPRegressor
+from localegop import LocalEGOPClassifier, LocalEGOPRegressor
 from localegop.datasets import image_samples
 
 SIZES = {1600: 1000, 375: 812}  # width and height in pixels
@@ -32,9 +33,10 @@ def make_flats(count: int) -> tuple[pd.DataFrame, pd.Series]:
     return flats, (worth + 2 * flats.floor + 5 * rng.normal(size=count)).rename("price")
 
 
-def write_pages(folder: Path) -> dict[str, Path]:
-    """Pages of a table and of an image, as files, by the view that they show."""
+def write_pages(folder: Path) -> dict[str, tuple[Path, str]]:
+    """Pages of a table, of an image and of classes, as files, and the views that they show."""
     from skimage import data, transform
+    from sklearn.datasets import load_iris
 
     X, y = make_flats(1500)
     flats = LocalEGOPRegressor().fit(X[:1200], y[:1200])
@@ -42,10 +44,15 @@ def write_pages(folder: Path) -> dict[str, Path]:
     image = transform.resize(data.camera()[40:240, 160:360] / 255.0, (20, 25), anti_aliasing=True)
     pixels = LocalEGOPRegressor().fit(*image_samples(image))
     pixels.explore(*image_samples(image), view="image", title="A photograph").save(folder / "image.html")
+    iris = load_iris(as_frame=True)
+    species = pd.Series(iris.target_names[iris.target], name="species")
+    flowers = LocalEGOPClassifier().fit(iris.data[::2], species[::2])
+    flowers.explore(iris.data[1::2], species[1::2], title="Flowers").save(folder / "flowers.html")
     return {
-        "scatter": folder / "flats.html",
-        "image": folder / "image.html",
-        "table": folder / "flats.html",
+        "scatter": (folder / "flats.html", "scatter"),
+        "image": (folder / "image.html", "image"),
+        "table": (folder / "flats.html", "table"),
+        "classes": (folder / "flowers.html", "scatter"),
     }
 
 
@@ -68,11 +75,11 @@ def photograph(driver: Any, address: str, view: str, width: int, target: Path) -
     print(target)
 
 
-def main(name: str) -> None:
+def main(target: str) -> None:
     """Write all pictures to a folder."""
     from selenium import webdriver
 
-    folder = Path(name).resolve()
+    folder = Path(target).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     options = webdriver.ChromeOptions()
     for argument in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars"):
@@ -80,8 +87,8 @@ def main(name: str) -> None:
     pages = write_pages(folder)
     with webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver"))) as driver:
         for width in SIZES:
-            for view, page in pages.items():
-                photograph(driver, page.as_uri(), view, width, folder / f"{view}-{width}.png")
+            for name, (page, view) in pages.items():
+                photograph(driver, page.as_uri(), view, width, folder / f"{name}-{width}.png")
 
 
 if __name__ == "__main__":

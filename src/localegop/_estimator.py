@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from importlib.metadata import version
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,9 @@ from localegop.results import (
     stack_outputs,
 )
 from localegop.schedules import Geometric, PowerLaw
+
+if TYPE_CHECKING:
+    from localegop._explorer.explorer import Explorer
 
 Array = NDArray[np.float64]
 
@@ -366,6 +369,39 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "_decisions")
         return summarize(self)
+
+    def explore(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        coverage: float = 0.9,
+        view: str = "scatter",
+        title: str | None = None,
+    ) -> Explorer:
+        """Look into predictions on a page: shown in a notebook, served to a browser, or written to a file.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, D), optional
+            Rows to look at, of which at most 5,000 are shown; by default the training rows.
+        y : array-like of shape (q,) or (q, K), optional
+            Their labels, or classes, if known.
+        coverage : float, default=0.9
+            Of the intervals, or sets of classes.
+        view : {"scatter", "image", "table"}, default="scatter"
+            What to start with; "image" shows rows that lie on a grid as pixels.
+        title : str, optional
+
+        Returns
+        -------
+        Explorer
+            Shows itself in a notebook; has the methods ``serve()`` and ``save(path)``.
+        """
+        check_is_fitted(self, "_decisions")
+        from localegop._explorer.explorer import Explorer
+
+        return Explorer(self._snapshot(), X, y, coverage=coverage, view=view, title=title)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :meth:`load` reads: arrays and JSON, no pickle.

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,6 @@ from localegop._predict.model import Requested
 from localegop._predict.uncertainty import check_coverage, expect_deviation, interval_widths
 from localegop._progress import Callback, ProgressBar
 from localegop.results import LocalFits
-
-if TYPE_CHECKING:
-    from localegop._explorer.explorer import Explorer
 
 Array = NDArray[np.float64]
 
@@ -442,39 +439,6 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         with self._own_threads():
             found = model.with_threads(count_threads(self.n_jobs))
             return find_subspace(found, int(k), self._feature_names(), model.decisions.settings.seed)
-
-    def explore(
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
-        coverage: float = 0.9,
-        view: str = "scatter",
-        title: str | None = None,
-    ) -> Explorer:
-        """Look into predictions on a page: shown in a notebook, served to a browser, or written to a file.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, D), optional
-            Rows to look at, of which at most 5,000 are shown; by default the training rows.
-        y : array-like of shape (q,) or (q, K), optional
-            Their labels, if known.
-        coverage : float, default=0.9
-            Of the intervals.
-        view : {"scatter", "image", "table"}, default="scatter"
-            What to start with; "image" shows rows that lie on a grid as pixels.
-        title : str, optional
-
-        Returns
-        -------
-        Explorer
-            Shows itself in a notebook; has the methods ``serve()`` and ``save(path)``.
-        """
-        check_is_fitted(self, "_models")
-        from localegop._explorer.explorer import Explorer
-
-        return Explorer(self._snapshot(), X, y, coverage=coverage, view=view, title=title)
 
     @staticmethod
     def paper_parameters() -> dict[str, Any]:

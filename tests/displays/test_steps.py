@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from tests.displays.examples import FRAME, QUERIES, new_axes, variances
 
+from localegop import LocalEGOPRegressor
 from localegop.displays import (
     SpectrumDisplay,
     TraceDisplay,
@@ -35,6 +36,24 @@ def test_spectrum_of_the_query_strategy_marks_one_of_the_steps(query_fits):
         display.chosen_points_.get_ydata(), [line.get_ydata()[step] for line in display.lines_]
     )
     assert f"chosen step {step}" in [text.get_text() for text in display.legend_.get_texts()]
+
+
+@pytest.mark.parametrize("display", [SpectrumDisplay, TraceDisplay])
+def test_where_no_local_steps_were_used_it_is_said(display):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = LocalEGOPRegressor(initial_metric="variance", n_iter=0, degree=1, n_jobs=1)
+    fits = model.fit(X, X[:, 0] - np.sin(2.0 * X[:, 1])).localize(X[:1], trace=True, errors=False)
+    drawn = display.from_fits(fits).plot()
+    assert drawn.ax_.get_xlabel() == "step 0: one metric everywhere, no local steps"
+    assert drawn.ax_.get_xticks().tolist() == [0]
+    assert all(len(set(line.get_ydata())) == 1 < len(line.get_xdata()) for line in drawn.lines_)
+
+
+def test_where_there_are_steps_they_are_counted():
+    spectrum = SpectrumDisplay([[2.0, 1.0], [3.0, 0.5]], [3.0, 0.5], chosen=1).plot()
+    trace = TraceDisplay([2.0, 1.0], [30.0, 20.0], [0.1, 0.2], final=(1.0, 20.0, 0.2), chosen=1).plot()
+    assert spectrum.ax_.get_xlabel() == trace.ax_.get_xlabel() == "step t"
+    assert spectrum.lines_[0].get_xdata().tolist() == trace.lines_[0].get_xdata().tolist() == [0, 1]
 
 
 def test_spectrum_in_feature_standard_deviations(field, fits):
@@ -67,7 +86,7 @@ def test_trace_of_the_field_strategy_ends_with_the_final_fit(fits):
     display = TraceDisplay.from_fits(fits, index=2).plot()
     for name, line in zip(("loo_error", "effective_size", "value"), display.lines_, strict=True):
         expected = [*getattr(fits.trace, name)[:, 2], getattr(fits, name)[2]]
-        assert line.get_ydata().tolist() == expected
+        assert line.get_ydata().tolist() == (expected if len(expected) > 1 else 2 * expected)
     assert [points.get_xdata()[0] for points in display.final_points_] == [fits.step[2]] * 3
     low, high = display.bar_.lines[2][0].get_segments()[0][:, 1]
     assert (high - low) / 2 == pytest.approx(fits.std[2])

@@ -157,6 +157,60 @@ def test_a_click_on_a_point_shows_what_python_says(served, model, rows):
     assert f"Row {12}" in served.text()
 
 
+def test_probabilities_of_classes_are_those_of_python(chromium, class_model, class_rows, tmp_path):
+    X, y = class_rows
+    class_model.explore(X, y).save(tmp_path / "classes.html")
+    shown = Page(chromium, (tmp_path / "classes.html").as_uri())
+    p, std = class_model.predict_proba(X, return_std=True)
+    sets, fits = class_model.predict_set(X), class_model.localize(X)
+    for row in (5, 8):
+        shown.click_point(row)
+        order = np.argsort(-p[row], kind="stable")
+        near(shown.numbers("probability"), p[row, order])
+        if row == 5:  # the most probable class, up to when one is chosen
+            near(shown.numbers("value"), p[row, order[0]])
+        near(shown.numbers("probability_std"), std[row, order])
+        assert shown.numbers("in_set").astype(bool).tolist() == sets[row, order].tolist()
+        for k in (2, 0):
+            shown.click(f'[data-class="{k}"] button')
+            near(shown.numbers("value"), p[row, k])
+            near(shown.numbers("whatif"), p[row, k])
+            near(shown.by_feature("gradient"), fits.gradient[row, k])
+        assert shown.run("return document.activeElement.textContent") == class_model.classes_[0]
+        said = "return document.querySelector(`data[data-name=${arguments[0]}]`).value"
+        assert shown.run(said, "label") == y.iloc[row]
+        assert shown.run(said, "class") == class_model.classes_[order[0]]
+    for color in ("likely", "label"):
+        shown.run("window.explorer.change({color: arguments[0]})", color)
+        named = class_model.predict(X) if color == "likely" else y
+        numbers = [class_model.classes_.tolist().index(name) for name in named]
+        assert shown.run("return window.explorer.colorValues()") == numbers
+        key = shown.run("return [...document.querySelectorAll('.key .entry')].map((e) => e.innerText)")
+        assert key == class_model.classes_.tolist()
+    shown.click("[data-view=table]")
+    cells = shown.run(
+        "return [...document.querySelectorAll('tr[data-row=\"5\"] td')].map((e) => e.innerText)"
+    )
+    assert cells[:2] == [class_model.predict(X)[5], y.iloc[5]]
+    assert shown.run("return document.querySelectorAll('i, b').length") == 0
+    assert shown.problems() == []
+
+
+def test_what_if_follows_the_probabilities_of_classes(chromium, class_server, class_model, class_rows):
+    shown = Page(chromium, class_server.address)
+    shown.click_point(3)
+    moved = class_rows[0][3:4].copy()
+    shown.slide('.whatif [data-feature="1"]', 1.5)
+    moved["width"] = float(shown.run("return document.querySelector('.whatif [data-feature=\"1\"]').value"))
+    p = class_model.predict_proba(moved, return_std=True)[0][0]
+    likely = np.argsort(-p, kind="stable")
+    shown.wait_for(lambda: abs(shown.numbers("probability")[0] - p[likely[0]]) < 1e-9)
+    near(shown.numbers("probability"), p[likely])
+    said = "return document.querySelector('data[data-name=class]').value"
+    assert shown.run(said) == class_model.classes_[likely[0]]
+    assert shown.problems() == []
+
+
 def test_steps_of_the_recursion_by_a_slider(served, model, rows):
     served.click_point(5)
     trace = model.localize(rows[0][5:6], trace=True).trace

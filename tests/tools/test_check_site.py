@@ -29,3 +29,15 @@ def test_missing_pages_anchors_and_pictures_are_named(tmp_path):
 
 def test_what_is_loaded_from_elsewhere_is_named(tmp_path):
     assert "another host" in found(tmp_path, one='<script src="https://cdn.example/x.js"></script>')[0]
+
+
+def test_methods_that_a_page_leaves_out_are_named(tmp_path):
+    (tmp_path / "generated").mkdir()
+    page = tmp_path / "generated" / "localegop.LocalEGOPClassifier.html"
+    names = set(check_site.own_members(check_site.pkgutil.resolve_name(page.stem)))
+    assert {"predict_proba", "localize", "explore", "load", "feature_importances_"} <= names
+    assert not names & {"score", "get_params", "classes_"}
+    anchors = [f'<a id="{page.stem}.{name}"></a>' for name in names - {"localize"}]
+    page.write_text("".join(anchors), encoding="utf-8")
+    (wrong,) = check_site.undescribed(check_site.read(tmp_path))
+    assert wrong.endswith("localize is not described")

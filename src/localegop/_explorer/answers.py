@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.metric import spectrum
+from localegop._explorer.outputs import Classes, Numbers
 from localegop.results import LocalFits, Neighbors, Status
 
 Array = NDArray[np.float64]
@@ -49,23 +50,22 @@ class Answerer:
 
     Parameters
     ----------
-    model : LocalEGOPRegressor
+    outputs : Numbers or Classes
+        Of the estimator.
     axes : Axes
     low, high : ndarray of shape (D,)
         Between which features are varied.
-    coverage : float
-        Of the intervals.
     """
 
-    model: Any
+    outputs: Numbers | Classes
     axes: Axes
     low: Array
     high: Array
-    coverage: float
 
-    @cached_property
-    def _multipliers(self) -> list[Array]:
-        return [model.multipliers(np.array([self.coverage])) for model in self.model._models]
+    @property
+    def model(self) -> Any:
+        """The estimator."""
+        return self.outputs.model
 
     @cached_property
     def training(self) -> tuple[Array, Array]:
@@ -85,11 +85,11 @@ class Answerer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # what they say, the page shows for each query
             fits = self.model.localize(X, trace=True)
-            intervals = self.model._interval(fits, self.coverage, self._multipliers)
+            bounds = self.outputs.bounds(fits)
             curves = self._profiles(fits) if profiles and self.model.strategy == "field" else None
-        several = intervals.reshape(len(X), len(fits.output_names), 2)
         outputs = [
-            self._describe_output(fits.output(k), several[:, k]) for k in range(len(fits.output_names))
+            self._describe_output(fits.output(k), {name: each[:, k] for name, each in bounds.items()})
+            for k in range(len(fits.output_names))
         ]
         used: set[int] = set()
         found = []
@@ -104,7 +104,7 @@ class Answerer:
         rows, labels = self.training
         return {"index": list(index), "rows": short(rows[index]), "labels": short(labels[index])}
 
-    def _describe_output(self, fits: LocalFits, intervals: Array) -> list[dict[str, Any]]:
+    def _describe_output(self, fits: LocalFits, bounds: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
         """Tell about one output, query by query."""
         scale = fits.feature_scale
         values, vectors = spectrum(fits.agop * scale[:, :, None] * scale[:, None])
@@ -121,8 +121,8 @@ class Answerer:
             "loo_error": fits.loo_error,
             "intrinsic_dimension": fits.intrinsic_dimension,
             "remoteness": fits.remoteness,
-            "interval": intervals,
             "spectrum": values,
+            **bounds,
             **{name: column for name, column in errors.items() if not np.isnan(column).all()},
         }
         described = []
@@ -174,8 +174,8 @@ class Answerer:
         moved = np.repeat(X[:, None, None, :], len(varied), axis=1).repeat(PLACES, axis=2)
         for k, j in enumerate(varied):
             moved[:, k, :, j] = places[k]
-        values = self.model.predict(moved.reshape(-1, X.shape[1]), exact=True)
-        curves = np.asarray(values).reshape(len(X), len(varied), PLACES, -1)
+        values = self.outputs.values(moved.reshape(-1, X.shape[1]))
+        curves = values.reshape(len(X), len(varied), PLACES, -1)
         return [
             {
                 "features": varied.tolist(),

@@ -17,6 +17,7 @@ from localegop.cli.console import plain
 MODULES = (
     "numbers.js",
     "elements.js",
+    "classes.js",
     "map.js",
     "table.js",
     "details.js",

@@ -21,6 +21,7 @@ from localegop._explorer.answers import (
     training_labels,
     training_rows,
 )
+from localegop._explorer.outputs import Classes, Numbers, outputs_of
 from localegop._predict.model import Requested
 from localegop._predict.uncertainty import check_coverage
 from localegop._progress import SILENT, Progress
@@ -44,13 +45,13 @@ class Scene:
 
     Parameters
     ----------
-    model : LocalEGOPRegressor
+    outputs : Numbers or Classes
+        Of the estimator.
     X : ndarray of shape (q, D)
     y : ndarray of shape (q, K) or None
-        Labels, if known; NaN where not.
+        Labels, if known; NaN where not. One-hot for classes.
     numbers : ndarray of shape (q,)
         Numbers of the rows as the user counts them.
-    coverage : float
     view : {"scatter", "image", "table"}
         What the page starts with.
     title : str
@@ -58,11 +59,10 @@ class Scene:
         Number of the first row as the user counts.
     """
 
-    model: Any
+    outputs: Numbers | Classes
     X: Array
     y: Array | None
     numbers: NDArray[np.int64]
-    coverage: float
     view: str
     title: str
     first: int
@@ -86,17 +86,23 @@ class Scene:
         if view not in VIEWS:
             raise ValueError(f"view must be one of {VIEWS}, got {view!r}")
         rows = training_rows(model) if X is None else read_queries(model, X)
+        outputs = outputs_of(model, coverage)
         labels = (
-            training_labels(model) if X is None else _read_labels(y, len(rows), len(model.output_names_))
+            training_labels(model) if X is None else None if y is None else outputs.labels(y, len(rows))
         )
         known = np.flatnonzero(np.isfinite(rows).all(axis=1))
         limit = min(most or MOST_ROWS, max(1, MOST_NUMBERS // rows.shape[1]))
         if len(known) > limit:
             known = known[np.linspace(0, len(known) - 1, limit).astype(int)]
-        name = title or f"{type(model).__name__}: {', '.join(model.output_names_)}"
+        name = title or f"{type(model).__name__}: {outputs.target}"
         labels = None if labels is None else labels[known]
         counted = np.arange(first, first + len(rows)) if numbers is None else np.asarray(numbers)
-        return cls(model, rows[known], labels, counted[known], coverage, view, name, first)
+        return cls(outputs, rows[known], labels, counted[known], view, name, first)
+
+    @property
+    def model(self) -> Any:
+        """The estimator."""
+        return self.outputs.model
 
     @cached_property
     def answerer(self) -> Answerer:
@@ -104,7 +110,7 @@ class Scene:
         rows = training_rows(self.model)
         seen = np.vstack([rows[np.isfinite(rows).all(axis=1)], self.X])
         low, high = np.percentile(seen, OFTEN, axis=0)
-        return Answerer(self.model, self._axes(), low, high, self.coverage)
+        return Answerer(self.outputs, self._axes(), low, high)
 
     def _axes(self) -> Axes:
         """Features, the most important ones if there are many, and two directions of all rows."""
@@ -153,9 +159,11 @@ class Scene:
             "view": self.view,
             "first": self.first,
             "summary": self.model.summary(),
-            "coverage": self.coverage,
+            "coverage": self.outputs.coverage,
             "features": list(self.model._feature_names()),
             "outputs": list(self.model.output_names_),
+            "classes": isinstance(self.outputs, Classes),
+            "target": self.outputs.target,
             "importance": importance,
             "importance_std": error,
             "axes": [
@@ -191,16 +199,3 @@ class Scene:
         rows, labels = self.answerer.training
         training = {"index": index, "rows": short(rows[index]), "labels": short(labels[index])}
         return {**self.start(), "fits": fits, "training": training}
-
-
-def _read_labels(y: ArrayLike | None, count: int, outputs: int) -> Array | None:
-    """Labels (q, K) as an array; NaN where not known."""
-    if y is None:
-        return None
-    labels = np.asarray(y, dtype=float).reshape(len(np.asarray(y)), -1)
-    if labels.shape != (count, outputs):
-        raise ValueError(
-            f"y must have {count} rows and {outputs} columns, as X and the fitted labels, got an array "
-            f"of shape {np.shape(y)}"
-        )
-    return labels

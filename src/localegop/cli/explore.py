@@ -11,6 +11,7 @@ from localegop.cli.files import check_output, replacing
 from localegop.cli.models import load_model, read_queries
 from localegop.cli.parsing import add_jobs, add_report_options, at_least, coverage, new_command
 from localegop.cli.problems import Problem, counted
+from localegop.cli.tasks import class_labels
 
 if TYPE_CHECKING:
     from localegop._explorer.explorer import Explorer
@@ -104,15 +105,17 @@ def _explorer(args: argparse.Namespace, console: Console) -> Explorer:
 def _page_of(model: Any, *given: Any, **options: Any) -> Explorer:
     from localegop._explorer.explorer import Explorer
 
-    if hasattr(model, "classes_"):
-        raise Problem("explore knows models of numbers only, this one predicts classes: take explain")
     return Explorer(model, *given, **options)
 
 
 def _labels(queries: Any) -> Any:
-    """Labels of the rows, where the table has all targets as numbers."""
+    """Labels of the rows, where the table has all targets, as numbers unless they are classes."""
     import numpy as np
 
+    if hasattr(queries.model, "classes_"):
+        target = queries.model.target_name_
+        known = target in queries.table.columns
+        return class_labels(queries.table[target])[0][queries.usable] if known else None
     columns = []
     for target in queries.model.output_names_:
         column = float_column(queries.table[target]) if target in queries.table.columns else None

@@ -18,9 +18,11 @@ from localegop.displays._common import (
 )
 from localegop.displays._steps import (
     check_chosen,
+    label_steps,
     log_axis,
     mark_step,
     one_metric,
+    places_of,
     step_marker,
     trace_of,
     variances,
@@ -147,9 +149,10 @@ class SpectrumDisplay:
         count = self.eigenvalues.shape[1]
         colors = pyplot().get_cmap(cmap)(np.linspace(0.0, 0.88, count))  # the last tones are too pale
         curves = with_final(self.eigenvalues, self.final, self.chosen)
-        drawn = np.where(np.isfinite(curves) & (curves > 0.0), curves, np.nan)
+        places, drawn = places_of(np.where(np.isfinite(curves) & (curves > 0.0), curves, np.nan))
         self.lines_ = [
             ax.plot(
+                places,
                 drawn[:, rank],
                 color=colors[rank],
                 marker=step_marker(len(curves)),
@@ -162,7 +165,8 @@ class SpectrumDisplay:
         (self.chosen_points_,) = ax.plot(
             np.full(count, self.chosen), self.final, "o", mfc="none", color=VERMILION, clip_on=False
         )
-        ax.set(xlabel="step t", ylabel=f"eigenvalues of $M_t^{{-1}}$ ({self.unit}²)")
+        label_steps(ax, len(curves))
+        ax.set_ylabel(f"eigenvalues of $M_t^{{-1}}$ ({self.unit}²)")
         shown = self.lines_ if count <= MANY_LINES else [self.lines_[0], self.lines_[-1]]
         self.legend_ = legend_above(ax, [*shown, self.chosen_line_])
         return self

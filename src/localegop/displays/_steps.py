@@ -44,6 +44,21 @@ def with_final(curve: Array, final: Any, chosen: int) -> Array:
     return np.concatenate([curve, [final]]) if chosen == len(curve) else curve
 
 
+def places_of(curve: Array) -> tuple[Array, Array]:
+    """Return places and heights of a curve: a level line, not a dot, where it has one step only."""
+    if len(curve) > 1:
+        return np.arange(len(curve), dtype=float), curve
+    return np.array([-0.4, 0.4]), np.repeat(curve, 2, axis=0)
+
+
+def label_steps(ax: Any, steps: int) -> None:
+    """Name the axis of so many steps that are drawn, and say so where the first is the only one."""
+    if steps > 1:
+        ax.set_xlabel("step t")
+        return
+    ax.set(xlim=(-0.5, 0.5), xticks=[0], xlabel="step 0: one metric everywhere, no local steps")
+
+
 def log_axis(ax: Any, heights: Array, least: float = 1.0) -> None:
     """Make the y axis logarithmic where all heights are positive and span a factor ``least`` or more."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -19,7 +19,16 @@ from localegop.displays._common import (
     one_output,
     pyplot,
 )
-from localegop.displays._steps import check_chosen, log_axis, mark_step, step_marker, trace_of, with_final
+from localegop.displays._steps import (
+    check_chosen,
+    label_steps,
+    log_axis,
+    mark_step,
+    places_of,
+    step_marker,
+    trace_of,
+    with_final,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,9 +149,8 @@ class TraceDisplay:
         curves = (self.loo_error, self.effective_size, self.value)
         names = ("LOO error\n(mean square)", "effective\nsample size", f"estimate\nof {self.label_name}")
         for panel, curve, final, name in zip(self.axes_, curves, self.final, names, strict=True):
-            self.lines_ += panel.plot(
-                with_final(curve, final, self.chosen), color=BLUE, marker=step_marker(len(curve))
-            )
+            places = places_of(with_final(curve, final, self.chosen))
+            self.lines_ += panel.plot(*places, color=BLUE, marker=step_marker(len(curve)))
             self.chosen_lines_.append(mark_step(panel, self.chosen, len(curve)))
             self.final_points_ += panel.plot(self.chosen, final, "o", color=VERMILION, zorder=3)
             panel.set_ylabel(name)
@@ -153,7 +161,7 @@ class TraceDisplay:
             self.bar_ = self.ax_.errorbar(
                 self.chosen, self.final[2], self.std, color=VERMILION, capsize=3, label="± 1 standard error"
             )
-        self.ax_.set_xlabel("step t")
+        label_steps(self.ax_, len(with_final(self.value, self.final[2], self.chosen)))
         handles = [self.chosen_lines_[0]] if self.bar_ is None else [self.chosen_lines_[0], self.bar_]
         self.legend_ = legend_above(self.axes_[0], handles, columns=2)
         return self

@@ -2,6 +2,7 @@
 
 import { choice, element, section } from "./elements.js";
 import { extent, format, percent } from "./numbers.js";
+import { classKey, classPanel, largest } from "./classes.js";
 import { PointMap } from "./map.js";
 import { RowTable } from "./table.js";
 import { answerPanel, neighborPanel, slopePanel, spectrumPanel, stepPanel } from "./details.js";
@@ -12,9 +13,9 @@ const VIEWS = [["scatter", "Scatter"], ["image", "Image"], ["table", "Table"]];
 export class App {
   // host.ask(queries, profiles) resolves to {fits, training}; null if all answers are in the scene.
   constructor(root, scene, host) {
-    Object.assign(this, { root, scene, host, live: host !== null, output: 0, view: scene.view ?? "scatter" });
+    Object.assign(this, { root, scene, host, live: host !== null, output: 0, fixed: false, view: scene.view ?? "scatter" });
     Object.assign(this, { row: null, fit: null, original: null, query: null, step: null, moved: false });
-    Object.assign(this, { zoom: false, flip: false, allBars: false, allNeighbors: false, asked: 0 });
+    Object.assign(this, { zoom: false, flip: false, allBars: false, allClasses: false, allNeighbors: false, asked: 0 });
     this.first = scene.first ?? 0;
     this.training = new Map();
     this.answers = new Map();
@@ -37,7 +38,7 @@ export class App {
     const pair = order.slice(0, 2).sort((a, b) => a - b);
     [this.x, this.y] = [String(pair[0]), pair.length > 1 ? String(pair[1]) : "value"];
     if (this.view === "image" && this.scene.features.length === 2) [this.x, this.y, this.flip] = ["1", "0", true];
-    this.color = "value";
+    this.color = this.scene.classes ? "likely" : "value";
   }
 
   learn({ index, rows, labels }) {
@@ -87,13 +88,13 @@ export class App {
       ...this.scene.axes.map(({ name }, k) => [String(k), name]),
       ["local0", "first direction at the chosen row, sd"],
       ["local1", "second direction at the chosen row, sd"],
-      ["value", "prediction"],
-      ...(this.scene.labels ? [["label", `${this.scene.outputs[this.output]} (label)`]] : []),
+      ["value", this.predicted()],
+      ...(this.scene.labels && !this.scene.classes ? [["label", `${this.scene.outputs[this.output]} (label)`]] : []),
     ];
-    const colors = [["value", "prediction"], ...(this.scene.labels ? [["label", "label"], ["error", "label minus prediction"]] : [])];
+    const colors = [["value", this.predicted()], ...this.otherColors()];
     const check = (name, text) => element("label", { class: "check" }, element("input", { type: "checkbox", checked: this[name], change: () => this.toggle(name) }), text);
     const parts = [];
-    if (this.scene.outputs.length > 1) parts.push(choice("output", this.scene.outputs.map((name, k) => [k, name]), this.output, (k) => this.change({ output: Number(k) })));
+    if (this.scene.outputs.length > 1) parts.push(choice(this.scene.classes ? "class" : "output", this.scene.outputs.map((name, k) => [k, name]), this.output, (k) => this.choose(Number(k))));
     if (this.view !== "table") {
       parts.push(choice("across", axes, this.x, (x) => this.change({ x })), choice("up", axes, this.y, (y) => this.change({ y })));
       parts.push(choice("color", colors, this.color, (color) => this.change({ color })));
@@ -102,10 +103,28 @@ export class App {
     this.controls.replaceChildren(...parts);
   }
 
+  // What the numbers of the chosen output are.
+  predicted() {
+    const { classes, outputs } = this.scene;
+    return classes ? `probability of ${outputs[this.output]}` : "prediction";
+  }
+
+  otherColors() {
+    const { classes, labels, target } = this.scene;
+    if (classes) return [["likely", "most probable class"], ...(labels ? [["label", `${target} (label)`]] : [])];
+    return labels ? [["label", "label"], ["error", "label minus prediction"]] : [];
+  }
+
+  // Whether colors stand for classes.
+  colorsClasses() {
+    return this.scene.classes && this.color !== "value";
+  }
+
   drawLegend() {
     if (this.view === "table") return this.legend.replaceChildren();
-    const [low, high] = extent(this.colorValues().filter((value) => value !== null));
-    const scale = element("span", { class: "scale" }, format(low, 3), element("span", { class: "ramp" }), format(high, 3));
+    const [low, high] = this.colorExtent();
+    const ramp = () => element("span", { class: "scale" }, format(low, 3), element("span", { class: "ramp" }), format(high, 3));
+    const scale = this.colorsClasses() ? classKey(this.scene) : ramp();
     const grid = this.view === "image" && !this.map.grid ? "These two columns make no grid of pixels: choose others. " : "";
     const text = `${grid}+ the chosen row; rings: its neighbors; ellipses: one and two standard deviations of its neighborhood, held within the data; squares: rows beyond the data.`;
     return this.legend.replaceChildren(scale, element("p", { class: "note" }, text));
@@ -116,7 +135,8 @@ export class App {
       const text = "Click a point, a pixel or a row of the table, or use the arrow keys on the map.";
       return this.panel.replaceChildren(section("Choose a row", text));
     }
-    const parts = { answer: answerPanel, whatif: whatIfPanel, slopes: slopePanel, steps: stepPanel, spectrum: spectrumPanel, neighbors: neighborPanel };
+    const classes = this.scene.classes ? { classes: classPanel } : {};
+    const parts = { answer: answerPanel, ...classes, whatif: whatIfPanel, slopes: slopePanel, steps: stepPanel, spectrum: spectrumPanel, neighbors: neighborPanel };
     for (const [name, panel] of Object.entries(parts)) this.replacePanel(name, panel(this));
     return undefined;
   }
@@ -131,7 +151,15 @@ export class App {
     }
     const held = old.contains(document.activeElement) ? document.activeElement : this.root.getRootNode().activeElement;
     if (held && old.contains(held) && held.type === "range") return this.refill(old, content, held);
-    return old.replaceWith(content);
+    old.replaceWith(content);
+    if (held && old.contains(held)) return this.refocus(content, held);
+    return undefined;
+  }
+
+  // The button that was pressed keeps the focus.
+  refocus(content, held) {
+    const twin = [...content.querySelectorAll(held.tagName)].find(({ textContent }) => textContent === held.textContent);
+    return twin?.focus();
   }
 
   refill(old, content, held) {
@@ -154,7 +182,19 @@ export class App {
 
   change(what) {
     Object.assign(this, what);
+    this.forgetDirections();
     this.redraw();
+  }
+
+  // An output for the whole page, whatever row is chosen next.
+  choose(output) {
+    this.change({ output, fixed: true });
+  }
+
+  // Those at the chosen row, which every output has of its own.
+  forgetDirections() {
+    this.cache.delete("local0");
+    this.cache.delete("local1");
   }
 
   toggle(name) {
@@ -174,13 +214,20 @@ export class App {
     if (!answer || ticket !== this.asked) return;
     this.answers.set(row, answer);
     Object.assign(this, { row, fit: answer, original: answer, query: [...answer.query], moved: false, step: null });
-    this.cache.delete("local0");
-    this.cache.delete("local1");
+    this.forgetDirections();
     this.table.show(row);
-    this.refresh();
+    this.follow();
     const one = answer.outputs[this.output];
-    this.said.textContent = `Row ${this.scene.numbers[row]}: prediction ${format(one.value)}, ${one.status_text}`;
+    const value = this.scene.classes ? this.likelyClass() : format(one.value);
+    this.said.textContent = `Row ${this.scene.numbers[row]}: prediction ${value}, ${one.status_text}`;
     this.root.dataset.row = row;
+  }
+
+  // Of classes the most probable one is shown, up to when the user chooses another.
+  follow() {
+    const likely = this.scene.classes && !this.fixed ? largest(this.fit.outputs.map(({ value }) => value)) : this.output;
+    if (likely === this.output) this.refresh();
+    else this.change({ output: likely });
   }
 
   refresh() {
@@ -238,6 +285,11 @@ export class App {
     this.refresh();
   }
 
+  // Name of the class that the chosen row most probably has.
+  likelyClass() {
+    return this.scene.outputs[largest(this.fit.outputs.map(({ value }) => value))];
+  }
+
   whatIfValue() {
     if (this.live || !this.moved) return this.fit.outputs[this.output].value;
     const { profiles, query } = this.original;
@@ -277,6 +329,7 @@ export class App {
 
   colorValues() {
     const { values, labels } = this.scene;
+    if (this.colorsClasses()) return (this.color === "label" ? labels : values).map(largest);
     return values.map((value, i) => {
       const label = labels ? labels[i][this.output] : null;
       if (this.color === "value") return value[this.output];
@@ -285,9 +338,14 @@ export class App {
     });
   }
 
+  colorExtent() {
+    if (this.colorsClasses()) return [0, Math.max(this.scene.outputs.length - 1, 1)];
+    return extent(this.colorValues().filter((value) => value !== null));
+  }
+
   colors() {
     const found = this.colorValues();
-    const [low, high] = extent(found.filter((value) => value !== null));
+    const [low, high] = this.colorExtent();
     return found.map((value) => (value === null ? null : (value - low) / (high - low)));
   }
 
@@ -305,5 +363,10 @@ export class App {
   neighborRows() {
     const { index, weight } = this.fit.outputs[this.output].neighbors;
     return index.map((number, k) => ({ index: number, weight: weight[k], ...this.training.get(number) }));
+  }
+
+  // Of a neighbor: the number that its color stands for.
+  colorOf(label) {
+    return this.colorsClasses() ? largest(label) : label[this.output];
   }
 }

@@ -2,6 +2,7 @@
 
 import { datum, element, section, svg } from "./elements.js";
 import { COLORS, format, percent } from "./numbers.js";
+import { largest } from "./classes.js";
 
 const MOST_BARS = 12;
 const MOST_LISTED = 10;
@@ -10,22 +11,40 @@ export function answerPanel(app) {
   const { fit, scene } = app;
   const one = fit.outputs[app.output];
   const facts = [
-    ["prediction", datum(one.value, "value", 6)],
-    [`${percent(scene.coverage)} interval`, interval(one.interval)],
-    ["standard error", datum(one.std, "std")],
-    ["noise nearby", datum(one.noise, "noise")],
+    ...(scene.classes ? classFacts(app, one) : numberFacts(app, one)),
     ["rows that count", datum(one.effective_size, "effective_size")],
     ["directions in which it varies", datum(one.intrinsic_dimension, "intrinsic_dimension")],
     ["distance to the data", datum(one.remoteness, "remoteness", 3)],
   ];
-  const label = app.moved ? null : scene.labels?.[app.row]?.[app.output];
-  if (label !== null && label !== undefined) {
-    facts.splice(1, 0, [scene.outputs[app.output], datum(label, "label", 6)]);
-  }
   const list = element("dl", {});
   for (const [name, value] of facts) list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
   const name = app.moved ? `Row ${scene.numbers[app.row]}, moved` : `Row ${scene.numbers[app.row]}`;
   return section(name, null, statusLine(one), list);
+}
+
+// Prediction, the label if it is known, and how certain the prediction is.
+function numberFacts(app, one) {
+  const { scene } = app;
+  const label = app.moved ? null : scene.labels?.[app.row]?.[app.output];
+  return [
+    ["prediction", datum(one.value, "value", 6)],
+    ...(label === null || label === undefined ? [] : [[scene.outputs[app.output], datum(label, "label", 6)]]),
+    [`${percent(scene.coverage)} interval`, interval(one.interval)],
+    ["standard error", datum(one.std, "std")],
+    ["noise nearby", datum(one.noise, "noise")],
+  ];
+}
+
+// The same of classes.
+function classFacts(app, one) {
+  const { scene } = app;
+  const label = app.moved ? null : largest(scene.labels?.[app.row]);
+  return [
+    ["most probable class", element("data", { value: app.likelyClass(), "data-name": "class" }, app.likelyClass())],
+    ...(label === null ? [] : [[scene.target, element("data", { value: scene.outputs[label], "data-name": "label" }, scene.outputs[label])]]),
+    [app.predicted(), datum(one.value, "value", 6)],
+    ["its standard error", datum(one.std, "std")],
+  ];
 }
 
 function interval([low, high]) {
@@ -65,7 +84,7 @@ export function slopePanel(app) {
   const head = ["feature", "slope per sd", "gradient", "importance"].map((text) => element("th", { scope: "col" }, text));
   const table = element("table", { class: "slopes" }, element("thead", {}, element("tr", {}, ...head)), body);
   const more = order.length > MOST_BARS ? element("button", { type: "button", click: () => app.toggle("allBars") }, app.allBars ? "fewer" : `all ${order.length} features`) : null;
-  const note = `How the prediction changes: per standard deviation of a feature (bars${error ? ", with standard errors" : ""}) and per unit (gradient).`;
+  const note = `How the ${app.predicted()} changes: per standard deviation of a feature (bars${error ? ", with standard errors" : ""}) and per unit (gradient).`;
   return section("Slopes here", note, element("div", { class: "scroll" }, table), more);
 }
 
@@ -103,8 +122,8 @@ export function stepPanel(app) {
   const text = at ? `step ${step}` : "final fit";
   slider.setAttribute("aria-valuetext", text);
   const facts = at
-    ? [datum(at.effective_size, "step_effective_size"), " rows count, linear fit ", datum(at.value, "step_value", 5), ", root mean square error nearby ", datum(Math.sqrt(at.loo_error), "step_error")]
-    : [datum(one.effective_size, "step_effective_size"), " rows count, prediction ", datum(one.value, "step_value", 5)];
+    ? [datum(at.effective_size, "step_effective_size"), ` rows count, linear fit ${app.scene.classes ? "of zeros and ones " : ""}`, datum(at.value, "step_value", 5), ", root mean square error nearby ", datum(Math.sqrt(at.loo_error), "step_error")]
+    : [datum(one.effective_size, "step_effective_size"), ` rows count, ${app.predicted()} `, datum(one.value, "step_value", 5)];
   return section(
     "Steps of the recursion",
     "How the neighborhood, the ellipse on the map, came about.",
@@ -161,11 +180,12 @@ export function neighborPanel(app) {
         element("th", { scope: "row" }, element("data", { value: index, "data-name": "neighbor" }, String(index + app.first))),
         element("td", { class: "bar" }, bar),
         element("td", {}, datum(weight, "weight", 3)),
-        element("td", {}, format(label?.[app.output])),
+        element("td", {}, app.scene.classes ? app.scene.outputs[largest(label)] : format(label?.[app.output])),
       ),
     );
   }
-  const head = ["training row", "", "weight", app.scene.outputs[app.output]].map((text) => element("th", { scope: "col" }, text));
+  const labels = app.scene.classes ? app.scene.target : app.scene.outputs[app.output];
+  const head = ["training row", "", "weight", labels].map((text) => element("th", { scope: "col" }, text));
   const held = near.reduce((sum, { weight }) => sum + weight, 0);
   const more = near.length > MOST_LISTED ? element("button", { type: "button", click: () => app.toggle("allNeighbors") }, app.allNeighbors ? "fewer" : `all ${near.length}`) : null;
   const note = `${one.neighbors.count} training rows contribute; the ${near.length} heaviest, which the map shows as rings, have ${percent(held)} of the weight.`;

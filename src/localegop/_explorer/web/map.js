@@ -147,14 +147,14 @@ export class PointMap {
     if (!app.fit) return;
     const near = app.neighborRows();
     const heaviest = Math.max(...near.map(({ weight }) => weight));
-    const [low, high] = app.color === "error" ? [NaN, NaN] : extent(app.colorValues().filter((value) => value !== null));
+    const [low, high] = app.color === "error" ? [NaN, NaN] : app.colorExtent();
     for (const { row, weight, label } of near) {
       const x = this.toX(app.coordinate(app.x, row));
       const y = this.toY(app.coordinate(app.y, row));
       const radius = this.grid ? Math.sqrt(weight / heaviest) * this.pixel() : 3 + 5 * Math.sqrt(weight / heaviest);
       context.beginPath();
       context.arc(x, y, radius, 0, 2 * Math.PI);
-      const share = (label[app.output] - low) / (high - low);
+      const share = (app.colorOf(label) - low) / (high - low);
       context.fillStyle = Number.isNaN(share) || this.grid ? "transparent" : viridis(share);
       context.fill();
       context.lineWidth = 3.5;

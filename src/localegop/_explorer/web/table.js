@@ -2,6 +2,7 @@
 
 import { element } from "./elements.js";
 import { format } from "./numbers.js";
+import { largest } from "./classes.js";
 
 const PAGE = 20;
 const MOST_COLUMNS = 30; // features shown; the page would be slow with hundreds
@@ -19,12 +20,26 @@ export class RowTable {
     const { scene, output } = this.app;
     const found = [
       { name: "row", kind: "row", of: (i) => scene.numbers[i] },
-      { name: "prediction", kind: "prediction", of: (i) => scene.values[i][output] },
+      ...(scene.classes ? this.classColumns() : []),
+      { name: this.app.predicted(), kind: "prediction", of: (i) => scene.values[i][output] },
     ];
-    if (scene.labels) found.push({ name: scene.outputs[output], kind: "label", of: (i) => scene.labels[i][output] });
+    if (scene.labels && !scene.classes) found.push({ name: scene.outputs[output], kind: "label", of: (i) => scene.labels[i][output] });
     scene.features.slice(0, MOST_COLUMNS).forEach((name, j) => found.push({ name, of: (i) => scene.rows[i][j] }));
     found.push({ name: "beyond the data", kind: "status", of: (i) => (scene.beyond[i] ? 1 : 0), text: (i) => (scene.beyond[i] ? "yes" : "") });
     return found;
+  }
+
+  // Classes sort in their order; rows whose class is not known come first.
+  classColumns() {
+    const { scene } = this.app;
+    const column = (name, kind, shares) => ({
+      name,
+      kind,
+      of: (i) => largest(shares[i]) ?? -1,
+      text: (i) => scene.outputs[largest(shares[i])] ?? "unknown",
+    });
+    const likely = column("most probable class", "likely", scene.values);
+    return scene.labels ? [likely, column(scene.target, "label", scene.labels)] : [likely];
   }
 
   // By its place: a feature may be called "prediction" too.

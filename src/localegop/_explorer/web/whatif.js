@@ -17,7 +17,7 @@ export function whatIfPanel(app) {
   const now = element(
     "p",
     { class: "facts", "aria-live": "polite" },
-    "prediction ",
+    `${app.predicted()} `,
     datum(app.whatIfValue(), "whatif", 6),
     app.moved ? ` (was ${format(app.original.outputs[app.output].value, 6)})` : "",
   );
