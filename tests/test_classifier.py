@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_class_weight_classifiers
 
 from localegop import ExtrapolationWarning, LocalEGOPClassifier, LocalEGOPRegressor
 
@@ -155,11 +156,21 @@ def test_prediction_sets_cover_as_asked(rings):
         model.predict_set(X, coverage=1.5)
 
 
-def test_class_weights_are_weights_of_rows():
+def test_class_weights_are_weights_of_rows_of_which_only_ratios_matter():
     X, y = ring(120)
-    weighted = LocalEGOPClassifier(**QUICK, class_weight={0: 2.0, 1: 0.5}).fit(X, y)
-    same = LocalEGOPClassifier(**QUICK).fit(X, y, sample_weight=np.where(y == 0, 2.0, 0.5))
-    assert (weighted.predict_proba(X) == same.predict_proba(X)).all()
+    found = [
+        LocalEGOPClassifier(**QUICK, class_weight=factors).fit(X, y).predict_proba(X)
+        for factors in ({0: 2.0, 1: 0.5}, {0: 8192.0, 1: 2048.0})
+    ]
+    assert (found[0] == found[1]).all()
+    factors = np.where(y == 0, 2.0, 0.5)
+    same = LocalEGOPClassifier(**QUICK).fit(X, y, sample_weight=factors / factors.mean())
+    np.testing.assert_allclose(found[0], same.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("final", ["polynomial", "logistic"])
+def test_the_heaviest_class_wins_with_every_local_fit(final):
+    check_class_weight_classifiers("", LocalEGOPClassifier(final=final, n_jobs=1))
 
 
 def test_class_weights_are_saved(tmp_path):

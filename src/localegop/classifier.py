@@ -10,7 +10,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
 from localegop._data.archive import require
-from localegop._data.class_labels import class_factors, find_classes, one_hot, read_class_rows
+from localegop._data.class_labels import (
+    ClassCounts,
+    class_factors,
+    class_numbers,
+    find_classes,
+    one_hot,
+    read_class_rows,
+    weigh_classes,
+)
 from localegop._data.inputs import is_lazy, name_outputs
 from localegop._estimator import LocalEGOPEstimator
 from localegop._predict.classes import ClassCalibration, through_link
@@ -46,7 +54,8 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         log loss at held-out points.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, 1 for classes that are not named; "balanced" gives
-        all classes the same total weight. Probabilities are those of data with such weights.
+        all classes the same total weight. Only their ratios matter: the weight of all rows together stays
+        what it was. Probabilities are those of data with such weights.
     missing : {"error", "drop"}, default="error"
         What ``fit`` does about rows with missing values in X or y.
     random_state, n_jobs, verbose, callback
@@ -211,9 +220,11 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         """Features, one-hot labels and weights; rows to be left out have weight 0."""
         drop = self.missing == "drop"
         features, labels, weight = read_class_rows(self, X, y, sample_weight, drop=drop)
-        self.classes_, numbers = find_classes(labels, weight)
-        weight = class_factors(self.class_weight, self.classes_, numbers, weight)
-        return features, one_hot(numbers, len(self.classes_)), weight
+        counts = ClassCounts.of(labels, weight)
+        self.classes_ = find_classes(counts)
+        numbers = class_numbers(labels, weight, self.classes_)
+        factors = class_factors(self.class_weight, self.classes_, counts.total)
+        return features, one_hot(numbers, len(self.classes_)), weigh_classes(weight, factors, numbers)
 
     def _output_names(self, y: ArrayLike, count: int) -> tuple[str, ...]:
         self.target_name_ = name_outputs(y, 1, flat=True)[0]
