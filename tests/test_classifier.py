@@ -274,9 +274,24 @@ def test_separable_classes_are_no_trouble(final):
     assert model.score(X, y) == 1.0
 
 
-def test_lazy_queries_are_refused_clearly(irises):
+def test_lazy_queries_have_lazy_answers(irises):
     array = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
     X, _, model = irises
-    for ask in (model.predict_proba, model.localize, model.predict):
-        with pytest.raises(TypeError, match="in memory, got a dask collection"):
-            ask(array.from_array(X))
+    lazy = array.from_array(X, chunks=(40, 4))
+    asks = [model.predict, model.predict_proba, model.predict_log_proba, model.decision_function]
+    asks += [lambda at: model.predict_set(at, [0.5, 0.9]), lambda at: model.predict_set(at, 0.8)]
+    for ask in asks:
+        found, wanted = ask(lazy), ask(X)
+        assert isinstance(found, array.Array)
+        assert found.shape == wanted.shape
+        assert found.dtype == wanted.dtype
+        assert (found.compute(scheduler="synchronous") == wanted).all()
+    frame = frames.from_pandas(
+        pd.DataFrame(X, columns=list("abcd"), index=np.arange(150) + 7), npartitions=2
+    )
+    p = model.predict_proba(frame).compute(scheduler="synchronous")
+    assert list(p.columns) == ["setosa", "versicolor", "virginica"]
+    assert p.index[0] == 7
+    names = model.predict(frame).compute(scheduler="synchronous")
+    assert names.tolist() == model.predict(X).tolist()

@@ -106,9 +106,7 @@ class ClassCounts:
     @classmethod
     def merged(cls, parts: Sequence[ClassCounts]) -> ClassCounts:
         """Add up the counts of parts of the rows."""
-        kinds = {part.labels.dtype.kind for part in parts if len(part.labels)}
-        labels = [part.labels.astype(object) if len(kinds) > 1 else part.labels for part in parts]
-        found, number = _sorted_labels(np.concatenate([each for each in labels if len(each)] or labels[:1]))
+        found, number = _sorted_labels(join_labels([part.labels for part in parts]))
         rows = np.concatenate([part.rows for part in parts])
         weight = np.concatenate([part.weight for part in parts], axis=1)
         sums = [sum_columns(weight[:, number == k].reshape(-1, 1))[:, 0] for k in range(len(found))]
@@ -119,6 +117,13 @@ class ClassCounts:
     def total(self) -> Array:
         """Total weights (k,)."""
         return np.array([math.fsum(column) for column in self.weight.T.tolist()])
+
+
+def join_labels(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Put labels of parts one after the other; those of several types stay what they are."""
+    filled = [part for part in parts if len(part)] or [*parts[:1]]
+    kinds = {part.dtype.kind for part in filled}
+    return np.concatenate([part.astype(object) if len(kinds) > 1 else part for part in filled])
 
 
 def _sorted_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
