@@ -295,3 +295,20 @@ def test_lazy_queries_have_lazy_answers(irises):
     assert p.index[0] == 7
     names = model.predict(frame).compute(scheduler="synchronous")
     assert names.tolist() == model.predict(X).tolist()
+
+
+def test_each_class_has_an_importance_of_its_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [1.0, 10.0]
+    y = np.where(X[:, 0] < -0.5, "left", np.where(X[:, 1] > 0.0, "up", "down"))
+    model = LocalEGOPClassifier(final="global", n_iter=0).fit(X, y)
+    edge = np.array([[0.9, 0.0]])  # between "down" and "up", far from "left"
+    fits = model.localize(np.vstack([edge, [[-0.5, 8.0]]]), errors=False)  # and between "left" and "up"
+    shares = fits.slope_importance
+    assert shares.shape == (2, 3, 2)
+    np.testing.assert_allclose(shares.sum(axis=2), 1.0)
+    assert (fits.output(2).slope_importance == shares[:, 2]).all()
+    expected = (fits.gradient[:, 2] * X.std(axis=0)) ** 2
+    np.testing.assert_allclose(shares[:, 2], expected / expected.sum(axis=1, keepdims=True), atol=0.02)
+    assert shares[0, 2, 1] > 0.8
+    assert shares[1, 2, 0] > 0.8
