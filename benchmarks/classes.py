@@ -22,7 +22,8 @@ from sklearn import datasets as toys
 from sklearn.model_selection import train_test_split
 
 from localegop.datasets import make_class_annulus, make_class_helix
-from localegop.research.peers.classifiers import CLASSIFIERS, ClassMethod
+from localegop.research.peers.classifiers import CLASSIFIERS
+from localegop.research.peers.registry import Method
 from localegop.research.runs.pages import markdown_table, replace_block, save_figures
 
 REAL = ("digits", "breast_cancer", "wine", "iris", "banana", "phoneme", "vehicle", "segment", "ionosphere")
@@ -95,13 +96,13 @@ def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     return sum(gaps) / len(y)
 
 
-def measure(method: ClassMethod, data: dict[str, Any], seed: int) -> dict[str, float]:
+def measure(method: Method, data: dict[str, Any], seed: int) -> dict[str, float]:
     """Fit a method and measure its probabilities at the test rows; time is that of the processor."""
     X, y = data["X"], data["y"]
     if method.largest_n is not None and len(y) > method.largest_n:
         X, _, y, _ = train_test_split(X, y, train_size=method.largest_n, stratify=y, random_state=seed)
     start = time.process_time()
-    model = method.make(seed).fit(X, y)
+    model = method.make(len(y), seed, 1).fit(X, y)
     seconds = time.process_time() - start
     p, truth = np.asarray(model.predict_proba(data["X_test"])), data["y_test"]
     found = {
@@ -121,8 +122,10 @@ def measure(method: ClassMethod, data: dict[str, Any], seed: int) -> dict[str, f
     return found
 
 
-def run(names: list[str], rows: int, seeds: int, kept: Path | None) -> dict[str, dict[str, Any]]:
-    """Measure all methods on all sets, going on with what a file holds."""
+def run(
+    names: list[str], rows: int, seeds: int, kept: Path | None, methods: list[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Measure methods, all if none are named, on some sets, going on with what a file holds."""
     results: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for name in names:
         for seed in range(seeds):
@@ -130,7 +133,8 @@ def run(names: list[str], rows: int, seeds: int, kept: Path | None) -> dict[str,
             if data is None:
                 print(f"{name}: not there; set LOCALEGOP_DATA to a folder with class_{name}.npz")
                 break
-            for key, method in CLASSIFIERS.items():
+            for key in methods or CLASSIFIERS:
+                method = CLASSIFIERS[key]
                 cell = f"{name}|{key}|{rows}|{seed}"
                 if cell in results or not method.available:
                     continue
@@ -160,6 +164,12 @@ def mean_ranks(table: dict[str, dict[str, float]], methods: list[str]) -> dict[s
     return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)) if ranks else {}
 
 
+def time_ratio(table: dict[str, dict[str, float]]) -> float:
+    """Geometric mean over sets of our seconds over those of xRFM."""
+    both = [each for each in table.values() if {"local_egop", "xrfm"} <= set(each)]
+    return float(np.exp(np.mean([np.log(each["local_egop"] / each["xrfm"]) for each in both])))
+
+
 def report(results: dict[str, dict[str, Any]], rows: int) -> list[str]:
     """Tables of all measures and ranks, as lines of Markdown."""
     losses = means(results, rows, "log loss")
@@ -174,6 +184,10 @@ def report(results: dict[str, dict[str, Any]], rows: int) -> list[str]:
         ranks = mean_ranks(table, keys)
         if ranks and what != "seconds":
             lines.append(["**mean rank, real sets**", *(f"{ranks[key]:.2f}" for key in keys)])
+        if what == "seconds" and {"local_egop", "xrfm"} <= set(keys):
+            lines.append(
+                [f"**ours over xRFM's, geometric mean: {time_ratio(table):.2f}**", *([""] * len(keys))]
+            )
         title = "seconds of one processor for a fit, tuning included" if what == "seconds" else what
         parts += [f"{title[0].upper()}{title[1:]}:", "", *markdown_table(["set", *labels], lines), ""]
     excess, covered = means(results, rows, "excess"), means(results, rows, "covered")
@@ -217,19 +231,31 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500, help="training rows, or 70 %% of what there is")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", nargs="+", default=[*REAL, *MADE], choices=[*REAL, *MADE])
+    parser.add_argument("--methods", nargs="+", default=list(CLASSIFIERS), choices=list(CLASSIFIERS))
+    parser.add_argument("--block", default="classes", help="which block of the page; others have no figure")
     parser.add_argument("--json", type=Path, help="file of results, to go on with")
     parser.add_argument("--page", type=Path, help="page to write the tables into, between its markers")
     args = parser.parse_args()
-    results = run(args.sets, args.rows, args.seeds, args.json)
-    lines = report(results, args.rows)
+    results = run(args.sets, args.rows, args.seeds, args.json, args.methods)
+    asked = {
+        cell: found
+        for cell, found in results.items()
+        if cell.split("|")[1] in args.methods and cell.split("|")[0] in args.sets
+    }
+    lines = report(asked, args.rows)
     print("\n".join(lines))
     if args.page:
         some = "" if args.sets == [*REAL, *MADE] else f" --sets {shlex.join(args.sets)}"
         options = f"--rows {args.rows} --seeds {args.seeds}{some}"
+        if args.methods != list(CLASSIFIERS):
+            options += f" --methods {shlex.join(args.methods)}"
+        if args.block != "classes":
+            options += f" --block {args.block}"
         command = f"python benchmarks/classes.py {options} --page {args.page}"
         note = f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds 0 to {args.seeds - 1}."
-        replace_block(args.page, "classes", [note, "", *lines, "", f"Written by `{command}`."])
-        save_figures({"classification": draw(results, args.rows)}, args.page.parent / "figures")
+        replace_block(args.page, args.block, [note, "", *lines, "", f"Written by `{command}`."])
+        if args.block == "classes":
+            save_figures({"classification": draw(asked, args.rows)}, args.page.parent / "figures")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_class_weight_classifiers
 
 from localegop import ExtrapolationWarning, LocalEGOPClassifier, LocalEGOPRegressor
 
@@ -155,11 +156,21 @@ def test_prediction_sets_cover_as_asked(rings):
         model.predict_set(X, coverage=1.5)
 
 
-def test_class_weights_are_weights_of_rows():
+def test_class_weights_are_weights_of_rows_of_which_only_ratios_matter():
     X, y = ring(120)
-    weighted = LocalEGOPClassifier(**QUICK, class_weight={0: 2.0, 1: 0.5}).fit(X, y)
-    same = LocalEGOPClassifier(**QUICK).fit(X, y, sample_weight=np.where(y == 0, 2.0, 0.5))
-    assert (weighted.predict_proba(X) == same.predict_proba(X)).all()
+    found = [
+        LocalEGOPClassifier(**QUICK, class_weight=factors).fit(X, y).predict_proba(X)
+        for factors in ({0: 2.0, 1: 0.5}, {0: 8192.0, 1: 2048.0})
+    ]
+    assert (found[0] == found[1]).all()
+    factors = np.where(y == 0, 2.0, 0.5)
+    same = LocalEGOPClassifier(**QUICK).fit(X, y, sample_weight=factors / factors.mean())
+    np.testing.assert_allclose(found[0], same.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("final", ["polynomial", "logistic"])
+def test_the_heaviest_class_wins_with_every_local_fit(final):
+    check_class_weight_classifiers("", LocalEGOPClassifier(final=final, n_jobs=1))
 
 
 def test_class_weights_are_saved(tmp_path):
@@ -263,9 +274,41 @@ def test_separable_classes_are_no_trouble(final):
     assert model.score(X, y) == 1.0
 
 
-def test_lazy_queries_are_refused_clearly(irises):
+def test_lazy_queries_have_lazy_answers(irises):
     array = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
     X, _, model = irises
-    for ask in (model.predict_proba, model.localize, model.predict):
-        with pytest.raises(TypeError, match="in memory, got a dask collection"):
-            ask(array.from_array(X))
+    lazy = array.from_array(X, chunks=(40, 4))
+    asks = [model.predict, model.predict_proba, model.predict_log_proba, model.decision_function]
+    asks += [lambda at: model.predict_set(at, [0.5, 0.9]), lambda at: model.predict_set(at, 0.8)]
+    for ask in asks:
+        found, wanted = ask(lazy), ask(X)
+        assert isinstance(found, array.Array)
+        assert found.shape == wanted.shape
+        assert found.dtype == wanted.dtype
+        assert (found.compute(scheduler="synchronous") == wanted).all()
+    frame = frames.from_pandas(
+        pd.DataFrame(X, columns=list("abcd"), index=np.arange(150) + 7), npartitions=2
+    )
+    p = model.predict_proba(frame).compute(scheduler="synchronous")
+    assert list(p.columns) == ["setosa", "versicolor", "virginica"]
+    assert p.index[0] == 7
+    names = model.predict(frame).compute(scheduler="synchronous")
+    assert names.tolist() == model.predict(X).tolist()
+
+
+def test_each_class_has_an_importance_of_its_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [1.0, 10.0]
+    y = np.where(X[:, 0] < -0.5, "left", np.where(X[:, 1] > 0.0, "up", "down"))
+    model = LocalEGOPClassifier(final="global", n_iter=0).fit(X, y)
+    edge = np.array([[0.9, 0.0]])  # between "down" and "up", far from "left"
+    fits = model.localize(np.vstack([edge, [[-0.5, 8.0]]]), errors=False)  # and between "left" and "up"
+    shares = fits.slope_importance
+    assert shares.shape == (2, 3, 2)
+    np.testing.assert_allclose(shares.sum(axis=2), 1.0)
+    assert (fits.output(2).slope_importance == shares[:, 2]).all()
+    expected = (fits.gradient[:, 2] * X.std(axis=0)) ** 2
+    np.testing.assert_allclose(shares[:, 2], expected / expected.sum(axis=1, keepdims=True), atol=0.02)
+    assert shares[0, 2, 1] > 0.8
+    assert shares[1, 2, 0] > 0.8

@@ -7,6 +7,7 @@ from pathlib import Path
 from fresh import thread_variables
 
 from localegop.research.peers import METHODS
+from localegop.research.peers.classifiers import CLASSIFIERS
 from localegop.research.runs.files import make_folder
 from localegop.research.runs.pages import save_figures
 from localegop.research.runs.workers import Refused
@@ -97,6 +98,8 @@ def listing():
     for name, method in METHODS.items():
         most = "any n" if method.largest_n is None else f"n <= {method.largest_n:,}"
         print(f"{name:20} {method.label}; {most}; tuned: {method.tuning}")
+    for name, method in CLASSIFIERS.items():
+        print(f"{name:20} {method.label}; classes (benchmarks/classes.py); tuned: {method.tuning}")
 
 
 def _parser():

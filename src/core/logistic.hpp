@@ -18,25 +18,14 @@ namespace localegop {
 //
 //     ridge / 2 * sum_ka v_a beta_ka^2,
 //
-// where v_a is the mean variance of the linear terms, or of the products. Labels are drawn a little to the class
-// frequencies of all points, as if kPseudo of the points around the center had these: no logit is infinite, even
-// where all neighbors are of one class. Classes that no neighbor has keep a constant logit. Newton steps go over
+// where v_a is the mean variance of the linear terms, or of the products. Labels are drawn a little to equal
+// shares of all classes, as if kPseudo of the points around the center had these: no logit is infinite, even where
+// all neighbors are of one class, and nothing depends on points that are not around it. Classes that no neighbor has keep a constant logit. Newton steps go over
 // the classes in turn, each with the others as they are; of two classes only one has a logit that moves. Second
 // derivatives are found anew in some sweeps only, which are what takes time.
 class LogisticFit : public LocalFit {
   public:
-    // `logistic` is false where only polynomials will be asked for, whatever labels mean.
-    LogisticFit(const Points& points, int degree, std::size_t n_quadratic_directions, bool logistic)
-        : LocalFit(points, degree, n_quadratic_directions), frequencies_(points.outputs, 0.0) {
-        if (!logistic) return;
-        double total = 0.0;
-        for (std::size_t i = 0; i < points.n; ++i)
-            for (std::size_t k = 0; k < points.outputs; ++k) {
-                frequencies_[k] += points.sample_weights[i] * points.label(i)[k];
-                total += points.sample_weights[i] * points.label(i)[k];
-            }
-        for (double& f : frequencies_) f /= total;
-    }
+    using LocalFit::LocalFit;
 
     // After `accumulate` with the same points: probabilities (outputs) and their gradients (outputs x dim; may
     // be null) at the center. `effective_size` is that of the neighborhood.
@@ -69,7 +58,7 @@ class LogisticFit : public LocalFit {
             for (std::size_t i = 0; i < count; ++i) {
                 const double y = points_.label(indices[i])[k];
                 present[k] = present[k] || y > 0.0;
-                labels_[k * count + i] = (1.0 - drawn) * y + drawn * frequencies_[k];
+                labels_[k * count + i] = (1.0 - drawn) * y + drawn / static_cast<double>(classes);
                 means_[k] += roots_[i] * roots_[i] * labels_[k * count + i];
             }
         double mean_variance[2] = {0.0, 0.0};
@@ -226,7 +215,7 @@ class LogisticFit : public LocalFit {
         }
     }
 
-    std::vector<double> frequencies_, labels_, means_, penalty_, beta_, logits_, exponents_, others_, scaled_, pull_,
+    std::vector<double> labels_, means_, penalty_, beta_, logits_, exponents_, others_, scaled_, pull_,
         curve_, hessian_, factors_, direction_;
     std::vector<std::size_t> free_;
 };

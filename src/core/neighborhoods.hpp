@@ -64,8 +64,7 @@ class BatchWorker {
           fit_(points, std::max(batch.degree, 0),
                batch.quadratic_directions.empty() ? 0
                                                   : *std::max_element(batch.quadratic_directions.begin(),
-                                                                      batch.quadratic_directions.end()),
-               batch.logistic) {}
+                                                                      batch.quadratic_directions.end())) {}
 
     void operator()(std::size_t i) {
         const std::size_t dim = points_.dim;

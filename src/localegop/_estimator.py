@@ -485,7 +485,6 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fits(self, X: ArrayLike, requested: Requested) -> LocalFits:
         check_is_fitted(self, "_decisions")
-        self._check_queries(X)
         _ = self._explainers if requested.errors else ()  # kept here, so that they learn only once
         view = self._snapshot()
         parts = view._raw_fits(read_queries(view, X), requested)
@@ -495,9 +494,6 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
             if warning is not None:
                 warnings.warn(warning, stacklevel=3)
         return view._presented(parts)
-
-    def _check_queries(self, X: Any) -> None:
-        """Refuse queries that an estimator cannot answer; all kinds are welcome here."""
 
     def _lazy_answers(self, X: Any, requested: Requested) -> Any:
         """Lazy answers for blocks of queries."""

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from localegop._data.archive import require
-from localegop._data.class_labels import class_factors, find_classes, one_hot, read_class_rows
+from localegop._data.class_labels import (
+    ClassCounts,
+    class_factors,
+    class_numbers,
+    find_classes,
+    one_hot,
+    read_class_rows,
+    weigh_classes,
+)
 from localegop._data.inputs import is_lazy, name_outputs
 from localegop._estimator import LocalEGOPEstimator
 from localegop._predict.classes import ClassCalibration, through_link
@@ -21,6 +31,7 @@ from localegop.results import LocalFits
 
 Array = NDArray[np.float64]
 
+BLENDED = Requested(blended=True)
 LABEL_KINDS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # that a file can hold
 
 
@@ -46,7 +57,8 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         log loss at held-out points.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, 1 for classes that are not named; "balanced" gives
-        all classes the same total weight. Probabilities are those of data with such weights.
+        all classes the same total weight. Only their ratios matter: the weight of all rows together stays
+        what it was. Probabilities are those of data with such weights.
     missing : {"error", "drop"}, default="error"
         What ``fit`` does about rows with missing values in X or y.
     random_state, n_jobs, verbose, callback
@@ -146,31 +158,44 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         Returns
         -------
         probabilities : ndarray of shape (q, K)
-            In the order of ``classes_``; positive, of sum one.
+            In the order of ``classes_``; positive, of sum one. Lazy for a dask array or dataframe X, as are
+            all answers: this model is sent to its blocks.
         std : ndarray of shape (q, K)
             Only with ``return_std``.
         """
         requested = Requested(blended=not (exact or return_std), uncertainty=return_std)
+        if self._is_lazy(X):
+            return self._lazy_answers(X, requested).predicted(return_std)
         fits = self._fits(X, requested)
         return (fits.value, fits.std) if return_std else fits.value
 
-    def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Logarithms (q, K) of what :meth:`predict_proba` returns."""
-        return np.log(self._fits(X, Requested(blended=True)).value)
+    def predict_log_proba(self, X: ArrayLike) -> Any:
+        """Logarithms (q, K) of what :meth:`predict_proba` returns, lazy where that is."""
+        view = self._as_now()
+        if view._is_lazy(X):
+            names = view.output_names_
+            return view._lazy_answers(X, BLENDED).turned(np.log, names, (len(names),))
+        return np.log(view._fits(X, BLENDED).value)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Any:
         """Predict the most probable class (q,) of q points; of equally probable ones the first."""
-        probabilities = self._fits(X, Requested(blended=True)).value
-        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
+        view = self._as_now()
+        turn = partial(_most_probable, view.classes_)
+        if view._is_lazy(X):
+            answers = view._lazy_answers(X, BLENDED)
+            return answers.turned(turn, (view.target_name_,), (), view.classes_.dtype)
+        return turn(view._fits(X, BLENDED).value)
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: ArrayLike) -> Any:
         """Log-odds: with two classes those of the second (q,), else logarithms of probabilities (q, K)."""
-        logs = np.log(self._fits(X, Requested(blended=True)).value)
-        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+        view = self._as_now()
+        names = view.output_names_[1:] if len(view.classes_) == 2 else view.output_names_
+        if view._is_lazy(X):
+            tail = () if len(names) == 1 else (len(names),)
+            return view._lazy_answers(X, BLENDED).turned(_log_odds, names, tail)
+        return _log_odds(view._fits(X, BLENDED).value)
 
-    def predict_set(
-        self, X: ArrayLike, coverage: ArrayLike = 0.9, *, never_empty: bool = False
-    ) -> NDArray[np.bool_]:
+    def predict_set(self, X: ArrayLike, coverage: ArrayLike = 0.9, *, never_empty: bool = False) -> Any:
         """Predict sets of classes that hold the true class with the given probability.
 
         A class is in the set if it is at least as probable as needed for such a share of held-out points to
@@ -192,12 +217,23 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         ndarray of bool of shape (q, K), or (q, k, K) for a sequence of coverages
             Which classes, in the order of ``classes_``, belong to the set of each point.
         """
-        levels = check_coverage(coverage)
-        probabilities = self._fits(X, Requested(blended=True)).value
-        sets = self._calibration.sets(probabilities, levels)
-        if never_empty:
-            sets[np.arange(len(sets)), :, np.argmax(probabilities, axis=1)] = True
-        return sets[:, 0] if np.ndim(coverage) == 0 else sets
+        levels, view = check_coverage(coverage), self._as_now()
+        single = np.ndim(coverage) == 0
+        turn = partial(_sets, view._calibration, levels, single, never_empty)
+        if view._is_lazy(X):
+            tail = () if single else (len(levels),)
+            answers = view._lazy_answers(X, BLENDED)
+            return answers.turned(turn, None, (*tail, len(view.classes_)), np.bool_)
+        return turn(view._fits(X, BLENDED).value)
+
+    def _as_now(self) -> Self:
+        """Return this estimator as it is now, which another fit does not change; it must be fitted."""
+        check_is_fitted(self, "_decisions")
+        return self._snapshot()
+
+    def _is_lazy(self, X: Any) -> bool:
+        """Whether answers at these queries are lazy."""
+        return is_lazy(X)
 
     @property
     def _calibration(self) -> ClassCalibration:
@@ -211,9 +247,11 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         """Features, one-hot labels and weights; rows to be left out have weight 0."""
         drop = self.missing == "drop"
         features, labels, weight = read_class_rows(self, X, y, sample_weight, drop=drop)
-        self.classes_, numbers = find_classes(labels, weight)
-        weight = class_factors(self.class_weight, self.classes_, numbers, weight)
-        return features, one_hot(numbers, len(self.classes_)), weight
+        counts = ClassCounts.of(labels, weight)
+        self.classes_ = find_classes(counts)
+        numbers = class_numbers(labels, weight, self.classes_)
+        factors = class_factors(self.class_weight, self.classes_, counts.total)
+        return features, one_hot(numbers, len(self.classes_)), weigh_classes(weight, factors, numbers)
 
     def _output_names(self, y: ArrayLike, count: int) -> tuple[str, ...]:
         self.target_name_ = name_outputs(y, 1, flat=True)[0]
@@ -221,16 +259,6 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
 
     def _presented(self, parts: list[LocalFits]) -> LocalFits:
         return through_link(super()._presented(parts), self._calibration.link)
-
-    def _lazy_answers(self, X: Any, requested: Requested) -> Any:
-        self._check_queries(X)
-
-    def _check_queries(self, X: Any) -> None:
-        if is_lazy(X):
-            raise TypeError(
-                "LocalEGOPClassifier needs X in memory, got a dask collection: call X.compute() first, or "
-                "predict block by block with map_blocks"
-            )
 
     def _header(self) -> dict[str, Any]:
         kind = LABEL_KINDS.get(self.classes_.dtype.kind)
@@ -253,3 +281,22 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
         super()._restore_names(header)
         same = self.output_names_ == tuple(map(str, self.classes_))
         require(same, "header.classes and header.output_names differ")
+
+
+def _most_probable(classes: NDArray[Any], probabilities: Array) -> NDArray[Any]:
+    return np.asarray(classes[np.argmax(probabilities, axis=1)])
+
+
+def _log_odds(probabilities: Array) -> Array:
+    logs: Array = np.log(probabilities)
+    return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+
+def _sets(
+    calibration: ClassCalibration, levels: Array, single: bool, never_empty: bool, probabilities: Array
+) -> NDArray[np.bool_]:
+    """Return sets (q, k, K) of classes, or (q, K) if there is a single level."""
+    sets = calibration.sets(probabilities, levels)
+    if never_empty:
+        sets[np.arange(len(sets)), :, np.argmax(probabilities, axis=1)] = True
+    return sets[:, 0] if single else sets

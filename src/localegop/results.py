@@ -373,6 +373,17 @@ class LocalFits:
         """Share of each feature in the squared slope nearby, (q, D), of sum one; NaN where f is flat."""
         return shares_of(self.sensitivity**2)
 
+    @property
+    def slope_importance(self) -> Array:
+        """Share of each feature in the squared slope of each output at the query itself, of sum one.
+
+        Shape (q, D), or (q, K, D) for K outputs or classes, which differ here, while :attr:`importance` of
+        a shared metric is one for all of them. NaN where the slope is zero. Features count per standard
+        deviation.
+        """
+        scale = self.feature_scale if self.gradient.ndim == 2 else self.feature_scale[:, None]
+        return shares_of((self.gradient * scale) ** 2)
+
     def neighbors(self, i: int) -> Neighbors:
         """Training rows that contributed to query i, with their weights."""
         if self._parts:

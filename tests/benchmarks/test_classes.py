@@ -43,3 +43,26 @@ def test_a_run_is_kept_and_reported(tmp_path, monkeypatch):
     assert "| iris |" in text
     assert "mean rank, real sets" in text
     assert classes.draw(results, 60).axes
+
+
+def test_times_are_compared_where_both_were_run():
+    table = {
+        "a": {"local_egop": 2.0, "xrfm": 1.0},
+        "b": {"local_egop": 8.0, "xrfm": 1.0},
+        "c": {"xrfm": 9.0},
+    }
+    assert classes.time_ratio(table) == pytest.approx(4.0)
+
+
+def test_some_methods_go_into_a_block_of_their_own(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- few: begin -->\nold\n<!-- few: end -->\n")
+    options = ["--rows", "60", "--sets", "iris", "--methods", "logistic", "--block", "few"]
+    monkeypatch.setattr("sys.argv", ["classes.py", *options, "--page", str(page)])
+    classes.main()
+    text = page.read_text()
+    assert "old" not in text
+    assert "| iris |" in text
+    assert "--methods logistic --block few" in text
+    assert "k nearest" not in text
+    assert list(tmp_path.iterdir()) == [page]

@@ -43,9 +43,8 @@ def reference(data, center, metric, scale, directions, ridge):
         penalty += [ridge * variance] * part.shape[1]
     basis, penalty = np.hstack(terms), np.array(penalty)
     means = weight @ basis
-    frequencies = data.sample_weight @ data.labels / data.sample_weight.sum()
     drawn = PSEUDO / (size + PSEUDO)
-    labels = (1.0 - drawn) * data.labels + drawn * frequencies
+    labels = (1.0 - drawn) * data.labels + drawn / data.outputs
     classes, count = labels.shape[1], basis.shape[1]
     first = 1 if classes == 2 else 0  # of two classes one has all of the slope
     slopes = np.zeros((classes, count + 1))

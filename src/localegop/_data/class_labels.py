@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from localegop._data.inputs import check_weight_range, named_errors, read_weights
+from localegop._data.sums import sum_columns
 
 Array = NDArray[np.float64]
 
 FEWEST_ROWS = 2  # of a class
+SHOWN = 3  # rows of each class that scikit-learn is asked about
 
 
 def read_class_rows(
@@ -71,40 +75,102 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float) and label != label
 
 
-def find_classes(labels: NDArray[Any], weight: Array) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Classes (K,), sorted, of the rows of positive weight, and the number of each row's, -1 for none."""
-    used = weight > 0.0
-    if not used.any():
-        raise ValueError("no row of positive weight with a known class is left, but two classes are needed")
+@dataclass(frozen=True)
+class ClassCounts:
+    """Labels that rows of positive weight have, sorted, each once, with how often they occur.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (k,)
+    rows : ndarray of shape (k,)
+        Numbers of rows.
+    weight : ndarray of shape (3, k)
+        Sums of their weights, with what rounding took from them, so that those of parts add up to the same
+        in any order.
+    """
+
+    labels: NDArray[Any]
+    rows: NDArray[np.int64]
+    weight: Array
+
+    @classmethod
+    def of(cls, labels: NDArray[Any], weight: Array) -> ClassCounts:
+        """Count the labels (n,) of rows with weights (n,)."""
+        used = weight > 0.0
+        found, number = _sorted_labels(labels[used])
+        order = np.argsort(number, kind="stable")
+        parts = np.split(weight[used][order], np.cumsum(np.bincount(number, minlength=len(found)))[:-1])
+        sums = [sum_columns(part[:, None])[:, 0] for part in parts[: len(found)]]
+        return cls(found, np.bincount(number, minlength=len(found)), np.reshape(sums, (-1, 3)).T)
+
+    @classmethod
+    def merged(cls, parts: Sequence[ClassCounts]) -> ClassCounts:
+        """Add up the counts of parts of the rows."""
+        found, number = _sorted_labels(join_labels([part.labels for part in parts]))
+        rows = np.concatenate([part.rows for part in parts])
+        weight = np.concatenate([part.weight for part in parts], axis=1)
+        sums = [sum_columns(weight[:, number == k].reshape(-1, 1))[:, 0] for k in range(len(found))]
+        together = np.array([rows[number == k].sum() for k in range(len(found))], dtype=np.int64)
+        return cls(found, together, np.reshape(sums, (-1, 3)).T)
+
+    @property
+    def total(self) -> Array:
+        """Total weights (k,)."""
+        return np.array([math.fsum(column) for column in self.weight.T.tolist()])
+
+
+def join_labels(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Put labels of parts one after the other; those of several types stay what they are."""
+    filled = [part for part in parts if len(part)] or [*parts[:1]]
+    kinds = {part.dtype.kind for part in filled}
+    return np.concatenate([part.astype(object) if len(kinds) > 1 else part for part in filled])
+
+
+def _sorted_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Labels that occur, sorted, and the number of each."""
     try:
-        classes, found = np.unique(labels[used], return_inverse=True)
+        found, number = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels[used]}))
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise ValueError(
             f"y has labels of types that cannot be sorted, {kinds}: give all of them as one type, as text"
         ) from error
+    return found, number
+
+
+def find_classes(counts: ClassCounts) -> NDArray[Any]:
+    """Classes (K,), sorted, from the labels that occur; those that are no classes are refused."""
+    classes = counts.labels
+    if not len(classes):
+        raise ValueError("no row of positive weight with a known class is left, but two classes are needed")
     if classes.dtype == object and all(type(one) in (bool, int, float) for one in classes):
         classes = np.array(classes.tolist())
     try:
-        check_classification_targets(classes[found])
+        check_classification_targets(np.repeat(classes, np.minimum(counts.rows, SHOWN)))
     except ValueError as error:
         raise ValueError(f"{error} For labels that are quantities take LocalEGOPRegressor.") from error
-    _check_classes(classes.tolist(), found, weight[used])
+    _check_classes(classes.tolist(), counts)
+    return classes
+
+
+def class_numbers(labels: NDArray[Any], weight: Array, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Numbers (n,) of the classes of rows, -1 for rows of weight 0."""
+    used = weight > 0.0
+    found, number = np.unique(labels[used], return_inverse=True)
+    known = {label: k for k, label in enumerate(classes.tolist())}
     numbers = np.full(len(labels), -1)
-    numbers[used] = found
-    return classes, numbers
+    numbers[used] = np.array([known[label] for label in found.tolist()], dtype=np.intp)[number]
+    return numbers
 
 
-def _check_classes(classes: list[Any], found: NDArray[np.intp], weight: Array) -> None:
+def _check_classes(classes: list[Any], counts: ClassCounts) -> None:
     """Refuse labels of one class only, and classes with a single row."""
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only, {classes[0]!r}, in the {len(found)} rows of positive weight: at least "
-            "two classes are needed to tell them apart"
+            f"y has one class only, {classes[0]!r}, in the {counts.rows.sum()} rows of positive weight: at "
+            "least two classes are needed to tell them apart"
         )
-    rows = np.bincount(found)
-    total = np.bincount(found, weights=weight)
-    few = np.flatnonzero((rows < FEWEST_ROWS) & (total < FEWEST_ROWS))
+    few = np.flatnonzero((counts.rows < FEWEST_ROWS) & (counts.total < FEWEST_ROWS))
     if len(few):
         names = ", ".join(repr(classes[k]) for k in few[:5]) + (", ..." if len(few) > 5 else "")
         raise ValueError(
@@ -119,17 +185,22 @@ def one_hot(numbers: NDArray[np.intp], count: int) -> Array:
     return labels
 
 
-def class_factors(
-    class_weight: Any, classes: NDArray[Any], numbers: NDArray[np.intp], weight: Array
-) -> Array:
-    """Factors (n,) of the weights of rows, from those of their classes."""
-    factors = np.ones(len(classes))
-    if isinstance(class_weight, str):  # "balanced"
-        used = numbers >= 0
-        total = np.bincount(numbers[used], weights=weight[used], minlength=len(classes))
-        factors = total.sum() / (len(classes) * total)
-    elif class_weight is not None:
-        factors = _given_factors(class_weight, classes)
+def class_factors(class_weight: Any, classes: NDArray[Any], total: Array) -> Array:
+    """Factors (K,) of the weights of rows of each class, which have these total weights (K,).
+
+    They leave the weight of all rows together as it is. Weight 2 counts like a row given twice, so factors
+    that made all rows heavier would make single rows count as many, and neighborhoods shrink to them.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    balanced = isinstance(class_weight, str)
+    factors = 1.0 / total if balanced else _given_factors(class_weight, classes)
+    found: Array = factors * (math.fsum(total.tolist()) / math.fsum((factors * total).tolist()))
+    return found
+
+
+def weigh_classes(weight: Array, factors: Array, numbers: NDArray[np.intp]) -> Array:
+    """Weights (n,) of rows, multiplied by the factors (K,) of their classes."""
     found: Array = weight * factors[numbers]
     check_weight_range(found)
     return found

@@ -170,7 +170,7 @@ def check_model(
     """
     steps = Optional(Number(0, MOST_STEPS, whole=True))
     rules: dict[str, Rule] = {"steps": steps, "blend_near": Optional(POSITIVE)}
-    Fields(MODEL | rules | ({"link": LINK} if settings.classifies else {})).check("model", header)
+    Fields(MODEL | rules | link_rule(settings)).check("model", header)
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     entries = check_decisions(header, own, settings)
     found, n = header["steps"], side(own, "rows", 0)
@@ -193,6 +193,11 @@ def check_model(
         entries |= score_rules(side(own, "scores", 0), _count_blocks(own), outputs)
     check_arrays(own, entries)
     check_products(own)
+
+
+def link_rule(settings: Settings) -> dict[str, Rule]:
+    """Rule of the link, which classifiers have."""
+    return {"link": LINK} if settings.classifies else {}
 
 
 def check_decisions(

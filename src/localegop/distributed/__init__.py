@@ -6,7 +6,8 @@ try:
 except ImportError as error:
     raise ImportError("localegop.distributed needs Dask: pip install 'localegop[dask]'") from error
 
+from localegop.distributed.classifier import DaskLocalEGOPClassifier
 from localegop.distributed.estimator import DaskLocalEGOPRegressor
 from localegop.distributed.planning import Plan, plan
 
-__all__ = ["DaskLocalEGOPRegressor", "Plan", "plan"]
+__all__ = ["DaskLocalEGOPClassifier", "DaskLocalEGOPRegressor", "Plan", "plan"]

@@ -34,6 +34,7 @@ from localegop._predict.file_rules import (
     check_file,
     check_products,
     field_rules,
+    link_rule,
     robustness_rules,
     row_rules,
 )
@@ -66,7 +67,7 @@ PARTITIONED: dict[str, Rule] = {
     "first": Sequence(NUMBER),
     "n": COUNT,
 }
-INDEX_MODEL = Fields(MODEL | {"partitioned": Fields(PARTITIONED)})
+INDEX_MODEL = MODEL | {"partitioned": Fields(PARTITIONED)}
 PART = Fields({"format": COUNT, "rows_in_all": COUNT})
 
 
@@ -206,7 +207,7 @@ def _read_anchors(
 
 def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Settings) -> None:
     """Raise an error unless the index says of a model what it should."""
-    INDEX_MODEL.check("model", header)
+    Fields(INDEX_MODEL | link_rule(settings)).check("model", header)
     require(settings.strategy == "field", f"parameter 'strategy' is {settings.strategy!r}")
     about = header["partitioned"]
     boxes, first, nodes = about["boxes"], about["first"], about["box_count"] - 1

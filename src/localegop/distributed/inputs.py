@@ -12,7 +12,9 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from distributed import Future
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import column_or_1d
 
+from localegop._data.class_labels import join_labels, missing_labels
 from localegop.distributed.cluster import Cluster
 from localegop.distributed.tables import Table
 
@@ -59,9 +61,12 @@ def is_lazy(value: object) -> bool:
 
 
 def align(
-    cluster: Cluster, X: Any, y: Any, sample_weight: Any, missing: str
+    cluster: Cluster, X: Any, y: Any, sample_weight: Any, missing: str, *, classes: bool = False
 ) -> tuple[Blocks, list[str] | None]:
-    """Bring rows of y and weights to the blocks of X, and check all; the second are the feature names."""
+    """Bring rows of y and weights to the blocks of X, and check all; the second are the feature names.
+
+    Labels are numbers, or of any type if they are classes.
+    """
     parts = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
     pieces: dict[str, tuple[list[Future[Any]], NDArray[np.int64]]] = {}
     names: list[str] | None = None
@@ -78,7 +83,7 @@ def align(
         if start == stop:
             continue
         others = [_overlap(theirs, their_ends, start, stop) for theirs, their_ends in pieces.values()]
-        tables.append(cluster.submit(check_rows, block, others, missing, i, start))
+        tables.append(cluster.submit(check_rows, block, others, missing, i, start, classes))
         first.append(start)
     shapes = cluster.gather(cluster.each(_widths, tables))
     if len(set(shapes)) > 1:
@@ -133,9 +138,14 @@ def _overlap(
 
 
 def check_rows(
-    block: Any, others: list[list[tuple[Any, int, int]]], missing: str, chunk: int, start: int
+    block: Any,
+    others: list[list[tuple[Any, int, int]]],
+    missing: str,
+    chunk: int,
+    start: int,
+    classes: bool,
 ) -> Table:
-    """Turn the rows of one chunk into numbers; rows to be left out get weight 0.
+    """Turn the rows of one chunk into numbers, except labels of classes; rows left out get weight 0.
 
     The others are pieces of y, and of sample_weight if it was given: blocks, each with its slice.
     """
@@ -143,9 +153,10 @@ def check_rows(
     X = to_numbers(block, "X", where)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, (rows, features), but {where} has shape {X.shape}")
+    readers = {"y": to_labels if classes else to_numbers, "sample_weight": to_numbers}
     columns = [
-        np.concatenate([to_numbers(part, name, where)[a:b] for part, a, b in pieces])
-        for name, pieces in zip(("y", "sample_weight"), others, strict=False)
+        join_labels([read(part, name, where)[a:b] for part, a, b in pieces])
+        for (name, read), pieces in zip(readers.items(), others, strict=False)
     ]
     y = columns[0].reshape(len(X), -1)
     weight = columns[1].copy() if len(columns) > 1 else np.ones(len(X))
@@ -153,10 +164,9 @@ def check_rows(
         raise ValueError(
             f"sample_weight must be one finite number >= 0 for each row, but is not in {where}"
         )
-    _check_finite(X, "X", missing, where, start)
-    _check_finite(y, "y", missing, where, start)
-    out = np.isnan(X).any(axis=1) | np.isnan(y).any(axis=1)
-    X, y = np.where(out[:, None], 0.0, X), np.where(out[:, None], 0.0, y)
+    out = _find_missing(X, "X", missing, where, start) | _find_missing(y, "y", missing, where, start)
+    X = np.where(out[:, None], 0.0, X)
+    y = np.where(out[:, None], 0.0, y) if y.dtype.kind == "f" else y
     return {
         "X": X,
         "y": y,
@@ -165,9 +175,14 @@ def check_rows(
     }
 
 
-def _check_finite(values: Array, name: str, missing: str, where: str, start: int) -> None:
-    lacking = np.flatnonzero(np.isnan(values).any(axis=1))
-    infinite = np.flatnonzero(np.isinf(values).any(axis=1))
+def _find_missing(
+    values: NDArray[Any], name: str, missing: str, where: str, start: int
+) -> NDArray[np.bool_]:
+    """Which rows (n,) have missing values, if they may; infinite ones are refused."""
+    unknown = np.any([missing_labels(column) for column in values.T], axis=0)
+    lacking = np.flatnonzero(unknown)
+    numeric = values if values.dtype.kind == "f" else np.zeros((0, 1))
+    infinite = np.flatnonzero(np.isinf(numeric).any(axis=1))
     if missing == "error" and len(lacking):
         raise ValueError(
             f"{name} contains NaN in {where}, first in row {start + lacking[0]}: fill in missing "
@@ -175,6 +190,7 @@ def _check_finite(values: Array, name: str, missing: str, where: str, start: int
         )
     if len(infinite):
         raise ValueError(f"{name} contains infinity in {where}, first in row {start + infinite[0]}")
+    return np.asarray(unknown)
 
 
 def to_numbers(block: ArrayLike, name: str, where: str) -> Array:
@@ -183,6 +199,14 @@ def to_numbers(block: ArrayLike, name: str, where: str) -> Array:
         return np.asarray(block, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must contain numbers only, but {where} does not: {error}") from None
+
+
+def to_labels(block: ArrayLike, name: str, where: str) -> NDArray[Any]:
+    """Turn a block into a column of labels of any type."""
+    try:
+        return np.asarray(column_or_1d(block))
+    except ValueError as error:
+        raise ValueError(f"{name} must be one column of labels, but {where} is not: {error}") from None
 
 
 def _widths(table: Table) -> tuple[int, int]:

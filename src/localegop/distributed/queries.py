@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -18,6 +18,7 @@ from localegop.distributed.inputs import BLOCK_BYTES, is_lazy, lazy_blocks, to_n
 from localegop.results import LocalFits
 
 Array = NDArray[np.float64]
+Turn = Callable[[Array], NDArray[Any]]
 
 
 class Presenter(Protocol):
@@ -51,25 +52,27 @@ class Queries:
     frame: Any
     raw: list[Delayed]
 
-    def array(self, parts: list[Delayed], tail: tuple[int, ...]) -> da.Array:
+    def array(self, parts: list[Delayed], tail: tuple[int, ...], dtype: Any = np.float64) -> da.Array:
         """Array of the parts, each (q, *tail)."""
         arrays = [
-            da.from_delayed(part, (length, *tail), dtype=np.float64)
+            da.from_delayed(part, (length, *tail), dtype=dtype)
             for part, length in zip(parts, self.lengths, strict=True)
         ]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
-    def like_input(self, parts: list[Delayed], names: tuple[str, ...], flat: bool) -> Any:
+    def like_input(
+        self, parts: list[Delayed], names: tuple[str, ...], flat: bool, dtype: Any = np.float64
+    ) -> Any:
         """Array, or series or dataframe with the index of the queries, of parts (q,) or (q, K)."""
         if self.frame is None:
-            return self.array(parts, () if flat else (len(names),))
+            return self.array(parts, () if flat else (len(names),), dtype)
         import dask.dataframe as dd
 
         frames = [
             delayed(_to_frame)(part, block, names, flat)
             for part, block in zip(parts, self.raw, strict=True)
         ]
-        nothing = np.zeros((0,) if flat else (0, len(names)))
+        nothing = np.zeros((0,) if flat else (0, len(names)), dtype=dtype)
         meta = _to_frame(nothing, self.frame._meta.iloc[:0], names, flat)
         return dd.from_delayed(frames, meta=meta, divisions=self.frame.divisions, verify_meta=False)
 
@@ -153,6 +156,15 @@ class Answers:
         parts = [delayed(_intervals)(presenter, part, coverage, multipliers, tail) for part in self.fits]
         return self.queries.array(parts, tail)
 
+    def turned(
+        self, turn: Turn, names: tuple[str, ...] | None, tail: tuple[int, ...], dtype: Any = np.float64
+    ) -> Any:
+        """Turn values (q, K) into arrays (q, *tail), or into what queries came in if there are names."""
+        parts = [delayed(_turned)(part, turn, self._tail) for part in self.fits]
+        if names is None:
+            return self.queries.array(parts, tail, dtype)
+        return self.queries.like_input(parts, names, not tail, dtype)
+
 
 P = TypeVar("P", bound=Predictor)
 
@@ -180,6 +192,10 @@ def present(presenter: Presenter, fits: list[LocalFits | None]) -> LocalFits | N
 
 def _values(fits: LocalFits | None, name: str, tail: tuple[int, ...]) -> Array:
     return np.zeros((0, *tail)) if fits is None else getattr(fits, name)
+
+
+def _turned(fits: LocalFits | None, turn: Turn, tail: tuple[int, ...]) -> NDArray[Any]:
+    return turn(_values(fits, "value", tail))
 
 
 def _intervals(

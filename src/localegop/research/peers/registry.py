@@ -22,7 +22,7 @@ from localegop.research.peers.trees import TunedBoosting, TunedForest, TunedLigh
 
 @dataclass(frozen=True)
 class Method:
-    """A regression method.
+    """A method, for numbers or for classes.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from .anisotropy import curve_claims, flat_claims, full_rank_claims, surface_claims
 from .approximation import approximation_claims
+from .classes import class_claims
 from .estimator import estimator_claims
 from .expansions import expansion_claims
 from .geometry import geometry_claims
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Callable[[], list[Claim]]] = {
     "Estimated gradients, and operations": approximation_claims,
     "Learning rates from the recursion": rate_claims,
     "Samples against the oracle": sample_claims,
+    "Classes": class_claims,
 }
 
 __all__ = ["SECTIONS", "Claim"]
