@@ -33,7 +33,8 @@ MOVES = (
 
 def numbers_of_slopes(data: LocalData) -> list[int]:
     """Numbers of leading directions to try: a few, and as many as can be solved for."""
-    most = min(data.dimension, MOST_EQUATIONS // data.n - 1)
+    each = data.dimension if data.slopes is None else data.slopes.most_each
+    most = min(each, MOST_EQUATIONS // data.n - 1)
     return sorted({min(number, most) for number in (*FEW_SLOPES, most)}) if most > 0 else []
 
 

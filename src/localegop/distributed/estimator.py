@@ -82,9 +82,11 @@ class DaskLocalEGOPRegressor(LocalEGOPRegressor):
         self.n_partitions = extra["n_partitions"]
         self.client = extra["client"]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, gradients: Any = None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, gradients: Any = None, directions: Any = None
+    ) -> Self:
         self._validate_params()
-        if gradients is not None:
+        if gradients is not None or directions is not None:
             raise ValueError(
                 "gradients cannot be used on a cluster: fit a LocalEGOPRegressor, whose predict takes dask "
                 "arrays, or leave gradients=None"
