@@ -1,9 +1,10 @@
-"""Fits with given gradients against fits without: airfoils, a solar cell, and functions of engineering.
+"""Fits with given gradients against fits without: airfoils, a solar cell, a molecule, functions.
 
 Run with ``python benchmarks/derivatives.py``; ``--only functions`` needs no data from outside. The sets
-with adjoint and finite-difference gradients are read from the folder ``LOCALEGOP_DATA`` (naca0012.npz and
-diode.npz); without it they are left out, with a line that says so. SMT's kriging with partial least
-squares, with gradients (GEKPLS) and without (KPLS), takes part where it is installed (``pip install smt``).
+with adjoint and finite-difference gradients, and the molecule with forces, are read from the folder
+``LOCALEGOP_DATA`` (naca0012.npz, diode.npz and rmd17_malonaldehyde_forces.npz); without it they are left
+out, with a line that says so. SMT's kriging with partial least squares, with gradients (GEKPLS) and without
+(KPLS), takes part where it is installed (``pip install smt``).
 
 Errors are mean squared errors at rows that nothing was chosen by, over the variance of their labels.
 Seconds are those of one processor.
@@ -20,7 +21,7 @@ import numpy as np
 from bars import HEAD, Table
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
-from localegop.datasets import make_engineering
+from localegop.datasets import inverse_distances, make_engineering
 
 FIRST_SEED = 100  # those below were used while the method was made
 FUNCTIONS = ("borehole", "otl_circuit", "piston", "wing_weight")
@@ -220,7 +221,39 @@ def derivatives_out(table, seeds, quick, case):
         table.add(f"{name}: the same, 99 of 100", np.quantile(errors, 0.99), 1e-6)
 
 
-PARTS = {"functions": functions, "airfoils": airfoils, "diode": diode, "out": derivatives_out}
+def molecule(table, seeds, quick, case):
+    """Energies and forces of malonaldehyde (revised MD17, the public split), in kcal/mol and Angstrom."""
+    data = load("rmd17_malonaldehyde_forces.npz")
+    if data is None:
+        return
+    rows = 200 if quick else 1000
+    X, jacobian = inverse_distances(data["train_positions"][:rows], return_jacobian=True)
+    queries, there = inverse_distances(data["test_positions"], return_jacobian=True)
+    energies = data["train_energies"][:rows]
+    slopes, along = -data["train_forces"][:rows].reshape(rows, -1), jacobian.swapaxes(1, 2)
+    print(f"\nmalonaldehyde, {rows:,} frames\n\n| fit | energies | forces | seconds |\n|---|---|---|---|")
+    for name, given in (
+        ("energies alone", {}),
+        ("energies and forces", {"gradients": slopes, "directions": along}),
+    ):
+        begin = time.process_time()
+        model = LocalEGOPRegressor(n_jobs=1).fit(X, energies, **given)
+        seconds = time.process_time() - begin
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            energy = np.abs(model.predict(queries) - data["test_energies"]).mean()
+            found = -np.einsum("nd,ndm->nm", model.predict_gradient(queries), there)
+        force = np.abs(found - data["test_forces"].reshape(len(found), -1)).mean()
+        print(f"| {name} | {energy:.3f} | {force:.3f} | {seconds:.0f} |", flush=True)
+
+
+PARTS = {
+    "functions": functions,
+    "airfoils": airfoils,
+    "diode": diode,
+    "molecule": molecule,
+    "out": derivatives_out,
+}
 
 
 def main(arguments=None):

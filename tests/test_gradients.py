@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from localegop import LocalEGOPRegressor
 from localegop._data import archive
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._selection import gradient_search
 
 DIRECTIONS = np.array([[1.0, 0.6, 0.3, 0.0, 0.2], [0.0, 0.4, -0.8, 0.5, 0.1]])
 
@@ -187,6 +188,32 @@ def test_slopes_along_any_directions_help(plain: LocalEGOPRegressor, tmp_path: P
     loaded = LocalEGOPRegressor.load(tmp_path / "model.legop")
     assert loaded.predict(queries) == pytest.approx(model.predict(queries), rel=1e-12)
     assert np.isfinite(loaded.localize(queries).gradient_std).all()
+
+
+def test_where_not_all_slopes_can_be_solved_for_a_process_of_few_functions_knows_all(
+    plain: LocalEGOPRegressor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradient_search, "MOST_EQUATIONS", 100)
+    monkeypatch.setattr(gradient_search, "MOST_WORK", 1e7)
+    X, y, G = sample()
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=G)
+    final = model.choice_.final
+    assert isinstance(final, GradientKriging) and 0 < final.n_places < 70
+    assert error_of(model) < 0.2 * error_of(plain)
+    assert "all directions" in model.summary()
+    queries, _, slopes = sample(30, 2)
+    assert model.predict_gradient(queries) == pytest.approx(slopes, abs=0.3)
+    model.save(tmp_path / "model.legop")
+    for other in (LocalEGOPRegressor.load(tmp_path / "model.legop"), pickle.loads(pickle.dumps(model))):
+        assert other.predict(queries) == pytest.approx(model.predict(queries), rel=1e-9)
+        assert other.predict_interval(queries) == pytest.approx(model.predict_interval(queries), rel=1e-6)
+    fits = model.localize(queries)
+    assert np.isfinite(fits.gradient_std).all() and np.isfinite(fits.std).all()
+    header, arrays = archive.read(tmp_path / "model.legop")
+    header["models"][0]["choice"]["final"]["n_places"] = 10**9
+    archive.write(tmp_path / "large.legop", {k: v for k, v in header.items() if k != "format"}, arrays)
+    with pytest.raises(ValueError, match="n_places"):
+        LocalEGOPRegressor.load(tmp_path / "large.legop")
 
 
 def test_gradients_are_slopes_along_the_features(fitted: LocalEGOPRegressor) -> None:

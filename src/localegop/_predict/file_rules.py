@@ -99,6 +99,7 @@ FINAL_RULES: dict[str, dict[str, Rule]] = {
 FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "n_slopes": Number(1, MOST_GLOBAL_ROWS, whole=True),
     "slope_ridge": Number(1e-15, LARGE),
+    "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
 GLOBAL = ("global", "gradients")
 CHOICE = Fields(
@@ -351,8 +352,12 @@ def slope_rules(
         rules["given_directions"] = Entries((n, each, features), -FAR, FAR)
     for final in informed:
         require(not final["rough"], "a final fit is rough, but knows gradients")
-        equations = n * (1 + min(final["n_slopes"], features, each))
-        require(equations <= 2 * MOST_EQUATIONS, f"a final fit would have {equations} equations")
+        equations = n * (1 + min(each, features))
+        functions = (final["n_places"] or n) * (1 + min(final["n_slopes"], features, each))
+        if not final["n_places"]:
+            equations = functions
+        work = equations * functions**2
+        require(work <= 8 * MOST_EQUATIONS**3, f"a final fit would have {equations} equations")
     shape = (n, outputs, each)
     return rules | {"given_gradients": Entries(shape, -FAR, FAR), "given_known": Entries(shape, 0.0, 1.0)}
 
