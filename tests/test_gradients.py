@@ -202,7 +202,14 @@ def test_where_not_all_slopes_can_be_solved_for_a_process_of_few_functions_knows
     assert error_of(model) < 0.2 * error_of(plain)
     assert "all directions" in model.summary()
     queries, _, slopes = sample(30, 2)
-    assert model.predict_gradient(queries) == pytest.approx(slopes, abs=0.3)
+    found = model.predict_gradient(queries)
+    assert found == pytest.approx(slopes, abs=0.3)
+    inside = model.localize(queries, errors=False).remoteness < 0.8
+    assert inside.sum() > 10
+    for a, e in enumerate(1e-3 * np.eye(5)):
+        far = model.predict(queries - 2 * e) - model.predict(queries + 2 * e)
+        moved = (far + 8 * (model.predict(queries + e) - model.predict(queries - e))) / 0.012
+        assert found[inside, a] == pytest.approx(moved[inside], abs=1e-6 * np.abs(slopes).max())
     model.save(tmp_path / "model.legop")
     for other in (LocalEGOPRegressor.load(tmp_path / "model.legop"), pickle.loads(pickle.dumps(model))):
         assert other.predict(queries) == pytest.approx(model.predict(queries), rel=1e-9)
