@@ -1,9 +1,10 @@
-"""Fits with given gradients against fits without: airfoils, a solar cell, and functions of engineering.
+"""Fits with given gradients against fits without: airfoils, a solar cell, a molecule, functions.
 
 Run with ``python benchmarks/derivatives.py``; ``--only functions`` needs no data from outside. The sets
-with adjoint and finite-difference gradients are read from the folder ``LOCALEGOP_DATA`` (naca0012.npz and
-diode.npz); without it they are left out, with a line that says so. SMT's kriging with partial least
-squares, with gradients (GEKPLS) and without (KPLS), takes part where it is installed (``pip install smt``).
+with adjoint and finite-difference gradients, and the molecule with forces, are read from the folder
+``LOCALEGOP_DATA`` (naca0012.npz, diode.npz and rmd17_malonaldehyde_forces.npz); without it they are left
+out, with a line that says so. SMT's kriging with partial least squares, with gradients (GEKPLS) and without
+(KPLS), takes part where it is installed (``pip install smt``).
 
 Errors are mean squared errors at rows that nothing was chosen by, over the variance of their labels.
 Seconds are those of one processor.
@@ -20,11 +21,13 @@ import numpy as np
 from bars import HEAD, Table
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
-from localegop.datasets import make_engineering
+from localegop.datasets import inverse_distances, make_engineering
 
 FIRST_SEED = 100  # those below were used while the method was made
 FUNCTIONS = ("borehole", "otl_circuit", "piston", "wing_weight")
 QUERIES = 2000
+SEGMENTS, PART = 10_000, 1e-10
+REFITS, TOLD = 100, 5  # fits to new noise, and those whose standard errors are looked at
 OURS = ("without gradients", "with gradients", "shuffled gradients", "gradients times -1")
 SMT = ("SMT KPLS", "SMT GEKPLS")
 
@@ -218,9 +221,86 @@ def derivatives_out(table, seeds, quick, case):
             1e-6,
         )
         table.add(f"{name}: the same, 99 of 100", np.quantile(errors, 0.99), 1e-6)
+        table.add(f"{name}: the same, maximum", errors.max(), 1e-6)
+        rng = np.random.default_rng(FIRST_SEED)
+        pairs = queries[rng.integers(len(queries), size=(2, 200 if quick else SEGMENTS))]
+        jumps = largest_jumps(model.predict, *pairs) / y.std()
+        table.add(f"{name}: largest jump on {len(jumps):,} segments", jumps.max(), 1e-8)
 
 
-PARTS = {"functions": functions, "airfoils": airfoils, "diode": diode, "out": derivatives_out}
+def largest_jumps(predict, begin, end):
+    """Find the largest changes of predictions on shorter and shorter parts of segments.
+
+    Of four parts of each segment that with the largest change is cut again, until it is PART of the whole.
+    """
+    low, high = np.zeros(len(begin)), np.ones(len(begin))
+    while high[0] - low[0] > PART:
+        places = low + np.linspace(0.0, 1.0, 5)[:, None] * (high - low)
+        points = begin + places[:, :, None] * (end - begin)
+        values = predict(points.reshape(-1, begin.shape[1])).reshape(places.shape)
+        changes = np.abs(np.diff(values, axis=0))
+        part = np.argmax(changes, axis=0)
+        rows = np.arange(len(begin))
+        low, high = places[part, rows], places[part + 1, rows]
+    return changes[part, rows]
+
+
+def standard_errors(table, seeds, quick, case):
+    """Compare the standard errors of predict_gradient with how gradients vary over refits to new noise."""
+    X, y, _ = make_engineering("otl_circuit", 200 + 100, random_state=FIRST_SEED)
+    rng, unit = np.random.default_rng(FIRST_SEED), X.std(axis=0)
+    found, told = [], []
+    for k in range(10 if quick else REFITS):
+        noisy = y[:200] + 0.1 * y.std() * rng.normal(size=200)
+        model = LocalEGOPRegressor(n_jobs=1, random_state=k).fit(X[:200], noisy)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            found.append(model.predict_gradient(X[200:]) * unit)
+            if k < TOLD:
+                told.append(model.predict_gradient(X[200:], return_std=True)[1] * unit)
+    spread = np.sqrt(np.mean(np.var(found, axis=0, ddof=1), axis=0))
+    ratio = np.sqrt(np.mean(np.square(told), axis=(0, 1))) / spread
+    for what, number in (("smallest", ratio.min()), ("median", np.median(ratio)), ("largest", ratio.max())):
+        print(f"standard errors over spread of {len(found)} refits, {what} of features: {number:.2f}")
+    overall = np.sqrt(np.mean(np.square(told)) / np.mean(spread**2))
+    table.add("standard errors over spread, all features: at least", overall, 0.7, at_least=True)
+    table.add("standard errors over spread, all features: at most", overall, 1.4)
+
+
+def molecule(table, seeds, quick, case):
+    """Energies and forces of malonaldehyde (revised MD17, the public split), in kcal/mol and Angstrom."""
+    data = load("rmd17_malonaldehyde_forces.npz")
+    if data is None:
+        return
+    rows = 200 if quick else 1000
+    X, jacobian = inverse_distances(data["train_positions"][:rows], return_jacobian=True)
+    queries, there = inverse_distances(data["test_positions"], return_jacobian=True)
+    energies = data["train_energies"][:rows]
+    slopes, along = -data["train_forces"][:rows].reshape(rows, -1), jacobian.swapaxes(1, 2)
+    print(f"\nmalonaldehyde, {rows:,} frames\n\n| fit | energies | forces | seconds |\n|---|---|---|---|")
+    for name, given in (
+        ("energies alone", {}),
+        ("energies and forces", {"gradients": slopes, "directions": along}),
+    ):
+        begin = time.process_time()
+        model = LocalEGOPRegressor(n_jobs=1).fit(X, energies, **given)
+        seconds = time.process_time() - begin
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            energy = np.abs(model.predict(queries) - data["test_energies"]).mean()
+            found = -np.einsum("nd,ndm->nm", model.predict_gradient(queries), there)
+        force = np.abs(found - data["test_forces"].reshape(len(found), -1)).mean()
+        print(f"| {name} | {energy:.3f} | {force:.3f} | {seconds:.0f} |", flush=True)
+
+
+PARTS = {
+    "functions": functions,
+    "airfoils": airfoils,
+    "diode": diode,
+    "molecule": molecule,
+    "out": derivatives_out,
+    "errors": standard_errors,
+}
 
 
 def main(arguments=None):

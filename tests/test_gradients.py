@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from localegop import LocalEGOPRegressor
 from localegop._data import archive
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._selection import gradient_search
 
 DIRECTIONS = np.array([[1.0, 0.6, 0.3, 0.0, 0.2], [0.0, 0.4, -0.8, 0.5, 0.1]])
 
@@ -168,6 +169,111 @@ def test_what_cannot_be_gradients_is_refused(gradients: Any, message: str) -> No
     X, y, _ = sample()
     with pytest.raises(ValueError, match=message):
         LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=gradients)
+
+
+def rotated_sample(n: int = 70) -> tuple[np.ndarray, ...]:
+    """Rows, labels, and slopes along four directions a row, of five features."""
+    X, y, G = sample(n)
+    directions = np.random.default_rng(5).normal(size=(n, 4, 5))
+    return X, y, np.einsum("nd,nmd->nm", G, directions), directions
+
+
+def test_slopes_along_any_directions_help(plain: LocalEGOPRegressor, tmp_path: Path) -> None:
+    X, y, slopes, directions = rotated_sample()
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=slopes, directions=directions)
+    assert isinstance(model.choice_.final, GradientKriging)
+    assert error_of(model) < 0.3 * error_of(plain)
+    queries, _, _ = sample(30, 2)
+    model.save(tmp_path / "model.legop")
+    loaded = LocalEGOPRegressor.load(tmp_path / "model.legop")
+    assert loaded.predict(queries) == pytest.approx(model.predict(queries), rel=1e-12)
+    assert np.isfinite(loaded.localize(queries).gradient_std).all()
+
+
+def test_where_not_all_slopes_can_be_solved_for_a_process_of_few_functions_knows_all(
+    plain: LocalEGOPRegressor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradient_search, "MOST_EQUATIONS", 100)
+    monkeypatch.setattr(gradient_search, "MOST_WORK", 1e7)
+    X, y, G = sample()
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=G)
+    final = model.choice_.final
+    assert isinstance(final, GradientKriging) and 0 < final.n_places < 70
+    assert error_of(model) < 0.2 * error_of(plain)
+    assert "all directions" in model.summary()
+    queries, _, slopes = sample(30, 2)
+    found = model.predict_gradient(queries)
+    assert found == pytest.approx(slopes, abs=0.3)
+    inside = model.localize(queries, errors=False).remoteness < 0.8
+    assert inside.sum() > 10
+    for a, e in enumerate(1e-3 * np.eye(5)):
+        far = model.predict(queries - 2 * e) - model.predict(queries + 2 * e)
+        moved = (far + 8 * (model.predict(queries + e) - model.predict(queries - e))) / 0.012
+        assert found[inside, a] == pytest.approx(moved[inside], abs=1e-6 * np.abs(slopes).max())
+    model.save(tmp_path / "model.legop")
+    for other in (LocalEGOPRegressor.load(tmp_path / "model.legop"), pickle.loads(pickle.dumps(model))):
+        assert other.predict(queries) == pytest.approx(model.predict(queries), rel=1e-9)
+        assert other.predict_interval(queries) == pytest.approx(model.predict_interval(queries), rel=1e-6)
+    fits = model.localize(queries)
+    assert np.isfinite(fits.gradient_std).all() and np.isfinite(fits.std).all()
+    header, arrays = archive.read(tmp_path / "model.legop")
+    header["models"][0]["choice"]["final"]["n_places"] = 10**9
+    archive.write(tmp_path / "large.legop", {k: v for k, v in header.items() if k != "format"}, arrays)
+    with pytest.raises(ValueError, match="n_places"):
+        LocalEGOPRegressor.load(tmp_path / "large.legop")
+
+
+def test_gradients_are_slopes_along_the_features(fitted: LocalEGOPRegressor) -> None:
+    X, y, G = sample()
+    along = np.broadcast_to(np.eye(5), (70, 5, 5))
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=G, directions=along)
+    assert model.choice_.final == fitted.choice_.final
+    assert model.predict(X + 0.01) == pytest.approx(fitted.predict(X + 0.01), rel=1e-7)
+
+
+def test_directions_go_through_pipelines_and_outputs() -> None:
+    X, y, slopes, directions = rotated_sample(60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LocalEGOPRegressor(n_jobs=1, outputs="separate")
+        pipeline = make_pipeline(
+            FunctionTransformer(), model.set_fit_request(gradients=True, directions=True)
+        )
+        both = np.stack([slopes, 3.0 * slopes], axis=1)
+        pipeline.fit(X, np.column_stack([y, 3.0 * y]), gradients=both, directions=directions)
+    alone = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=slopes, directions=directions)
+    expected = np.outer(alone.predict(X), [1.0, 3.0])
+    assert pipeline.predict(X) == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gradients": None}, "directions were given without gradients"),
+        ({"directions": np.ones((70, 4, 6))}, r"shape \(70, m, 5\).*got \(70, 4, 6\)"),
+        ({"directions": np.ones((70, 5))}, r"directions must have the shape"),
+        ({"directions": np.ones((70, 3, 5))}, r"gradients must have the shape \(70, 3\)"),
+        ({"directions": np.full((70, 4, 5), np.nan)}, "directions contains NaN"),
+        ({"directions": np.full((70, 4, 5), np.inf)}, "directions contains infinity"),
+        ({"directions": np.zeros((70, 4, 5))}, "280 are, such as number 0 of row 0"),
+    ],
+)
+def test_what_cannot_be_directions_is_refused(changed: dict[str, Any], message: str) -> None:
+    X, y, slopes, directions = rotated_sample()
+    given = {"gradients": slopes, "directions": directions} | changed
+    with pytest.raises(ValueError, match=message):
+        LocalEGOPRegressor(n_jobs=1).fit(X, y, **given)
+
+
+def test_directions_may_be_zero_where_slopes_are_unknown() -> None:
+    X, y, slopes, directions = rotated_sample(40)
+    slopes[:, 3], directions[:, 3] = np.nan, 0.0
+    model = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=slopes, directions=directions)
+    fewer = LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=slopes[:, :3], directions=directions[:, :3])
+    assert model.predict(X + 0.01) == pytest.approx(fewer.predict(X + 0.01), rel=1e-9)
+    nothing = LocalEGOPRegressor(n_jobs=1).fit(
+        X, y, gradients=np.full_like(slopes, np.nan), directions=directions
+    )
+    assert np.array_equal(nothing.predict(X), LocalEGOPRegressor(n_jobs=1).fit(X, y).predict(X))
 
 
 def test_the_query_strategy_takes_none() -> None:

@@ -18,14 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop._data import archive
 from localegop._data.inputs import (
+    SlopesAsGiven,
     count_threads,
     distinct_rows_to_fit,
     is_lazy,
     name_outputs,
-    read_gradients,
     read_incomplete_rows,
     read_queries,
     read_rows,
+    read_slopes,
     seed_from,
     warn_of_few_rows,
 )
@@ -124,6 +125,7 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         gradients: ArrayLike | None = None,
+        directions: ArrayLike | None = None,
     ) -> Self:
         """Fit a copy and become that at once.
 
@@ -133,7 +135,7 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         for name in [name for name in vars(fresh) if name.endswith("_") and not name.startswith("_")]:
             delattr(fresh, name)  # of an earlier fit
         with fresh._own_threads():
-            fresh._fit(X, y, sample_weight, gradients)
+            fresh._fit(X, y, sample_weight, gradients, directions)
         self.__dict__ = fresh.__dict__
         return self
 
@@ -149,17 +151,16 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         gradients: ArrayLike | None,
+        directions: ArrayLike | None,
     ) -> Self:
         self._validate_params()
         settings = self._settings()
         features, labels, weight = self._checked(X, y, sample_weight)
-        slopes = self._given_gradients(gradients, features, labels)
+        slopes = self._given_slopes(gradients, directions, features, labels)
         columns = labels.reshape(len(labels), -1)
         parts = [[k] for k in range(columns.shape[1])] if self.outputs == "separate" else [slice(None)]
         rows = [
-            distinct_rows_to_fit(
-                features, columns[:, part], weight, None if slopes is None else slopes[:, part]
-            )
+            distinct_rows_to_fit(features, columns[:, part], weight, slopes.of_outputs(part))
             for part in parts
         ]
         warn_of_few_rows(min(len(one.X) for one in rows))
@@ -183,14 +184,16 @@ class LocalEGOPEstimator(BaseEstimator):  # type: ignore[misc]
             return read_incomplete_rows(self, X, y, sample_weight)
         return read_rows(self, X, y, sample_weight)
 
-    def _given_gradients(self, gradients: ArrayLike | None, X: Array, y: Array) -> Array | None:
-        """Gradients (n, K, D) that were given with the rows, or None."""
+    def _given_slopes(
+        self, gradients: ArrayLike | None, directions: ArrayLike | None, X: Array, y: Array
+    ) -> SlopesAsGiven:
+        """Slopes that were given with the rows, if any."""
         if gradients is not None and self.strategy == "query":
             raise ValueError(
                 "gradients need strategy='field', got strategy='query', which learns nothing before "
                 "a query comes: take strategy='field', or leave gradients=None"
             )
-        return read_gradients(gradients, X, y)
+        return read_slopes(gradients, directions, X, y)
 
     def _output_names(self, y: ArrayLike, count: int) -> tuple[str, ...]:
         """Names of so many columns of labels."""

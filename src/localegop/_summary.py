@@ -131,7 +131,10 @@ def _final_text(final: Any) -> str:
         kind = "rough" if final.rough else "smooth"
         slopes = ""
         if final.kind == "gradients":
-            slopes = f", with the given gradients along {_count(final.n_slopes, 'leading direction')}"
+            known = f"along {_count(final.n_slopes, 'leading direction')}"
+            if final.n_places:
+                known = f"along all directions, made of functions at {final.n_places} rows"
+            slopes = f", with the given gradients {known}"
         return f"one {kind} Gaussian process of all rows{slopes}, length {final.length:.3g}"
     if final.kind == "kriging":
         trend = "a linear trend" if final.trend else "no trend"

@@ -232,6 +232,7 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         gradients: ArrayLike | None = None,
+        directions: ArrayLike | None = None,
     ) -> Self:
         """Fit to n points.
 
@@ -249,12 +250,18 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
             own, if that lowers the error at held-out rows: so useless or wrong ones do next to no harm.
             With several outputs a slope counts if it is known for all. Slopes of a constant column are
             ignored, and where all are NaN it is as if none were given. Needs the field strategy.
+        directions : array-like of shape (n, m, D), or None, default=None
+            Directions in the space of features along which slopes are known, where these are not those of
+            the features: ``gradients`` then has the shape (n, m) or (n, K, m), one slope for each
+            direction, for a step of its length. So forces on atoms serve in any descriptor of a molecule
+            (:func:`localegop.datasets.inverse_distances`). Rows may have fewer directions than others if
+            the slopes of the rest are NaN.
 
         Returns
         -------
         self
         """
-        return self._fit_afresh(X, y, sample_weight, gradients)
+        return self._fit_afresh(X, y, sample_weight, gradients, directions)
 
     @cached_property
     def loo_residuals_(self) -> Array:

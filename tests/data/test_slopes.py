@@ -80,3 +80,78 @@ def test_rows_with_other_gradients_are_other_rows_and_unknown_ones_are_alike() -
     assert rows.sample_weight.tolist() == [1.0, 2.0, 1.0]
     assert np.array_equal(rows.gradients.ravel(), [5.0, np.nan, 2.0], equal_nan=True)
     assert rows.position.tolist() == [2, 1, 1, 0]
+
+
+def test_slopes_along_the_features_are_gradients() -> None:
+    axes = np.random.default_rng(1).normal(size=(4, 4))
+    _, given = gradients_in(axes, 30)
+    values = given.values.copy()
+    values[np.random.default_rng(2).random(values.shape) < 0.3] = np.nan
+    plain = GivenSlopes(values, given.frame)
+    along = GivenSlopes(values, given.frame, np.broadcast_to(np.eye(4), (30, 4, 4)))
+    for name in ("row", "direction", "slope"):
+        expected = getattr(plain.equations(3), name)
+        assert getattr(along.equations(3), name) == pytest.approx(expected, abs=1e-12)
+    weight = np.random.default_rng(3).uniform(0.5, 2.0, 30)
+    assert along.agop(weight) == pytest.approx(plain.agop(weight), abs=1e-10)
+
+
+def test_every_equation_holds_for_slopes_along_any_directions() -> None:
+    rng = np.random.default_rng(2)
+    axes = rng.normal(size=(4, 4))
+    there, given = gradients_in(axes, 20)
+    directions = rng.normal(size=(20, 3, 4))
+    directions[5, 2] = directions[5, 0] - 2.0 * directions[5, 1]  # tells nothing new
+    values = np.einsum("nkd,nmd->nkm", given.values, directions)
+    values[7, 0, 1] = np.nan
+    equations = GivenSlopes(values, given.frame, directions).equations(4)
+    counts = np.full(20, 3)
+    counts[[5, 7]] = 2
+    assert np.bincount(equations.row, minlength=20).tolist() == counts.tolist()
+    expected = np.einsum("md,md->m", equations.direction, there[equations.row, 0])
+    assert equations.slope[:, 0] == pytest.approx(expected, rel=1e-7, abs=1e-7)
+    for row in range(20):
+        own = equations.direction[equations.row == row]
+        assert own @ own.T == pytest.approx(np.eye(len(own)), abs=1e-9)
+
+
+def test_agop_of_slopes_along_single_directions_is_the_matrix_of_least_squares() -> None:
+    """One random direction a row is enough, if rows are many: the plain average would blur the axes."""
+    rng = np.random.default_rng(0)
+    n, gradient = 3000, np.array([2.0, -1.0, 0.5])
+    there = gradient * rng.choice([-1.0, 1.0], (n, 1))
+    directions = rng.normal(size=(n, 1, 3))
+    values = np.einsum("nd,nmd->nm", there, directions)[:, None]
+    weight = rng.uniform(0.5, 2.0, n)
+    found = GivenSlopes(values, np.eye(3), directions).agop(weight)
+    assert found == pytest.approx(np.outer(gradient, gradient), abs=1e-6)
+    unit = directions[:, 0] / np.linalg.norm(directions, axis=2)
+    noisy = values + rng.normal(size=values.shape)
+    slopes = noisy[:, 0, 0] / np.linalg.norm(directions, axis=2)[:, 0]
+    some = slice(None, None, 2)  # as many as are looked at
+    design = np.einsum("na,nb->nab", unit, unit).reshape(n, 9)[some] * np.sqrt(weight[some, None])
+    dense = np.linalg.lstsq(design, np.sqrt(weight[some]) * slopes[some] ** 2)[0].reshape(3, 3)
+    squares, vectors = np.linalg.eigh(dense)
+    dense = (vectors * np.maximum(squares, 0.0)) @ vectors.T
+    assert GivenSlopes(noisy, np.eye(3), directions).agop(weight) == pytest.approx(dense, abs=1e-8)
+
+
+def test_directions_follow_the_curves_of_features() -> None:
+    rng = np.random.default_rng(0)
+    X, directions = rng.uniform(1.0, 3.0, (40, 2)), rng.normal(size=(40, 1, 2))
+    curves = Curves(np.array([2.0, 0.0]), np.array([1.0, 0.0]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    units = Units(np.zeros(2), rng.normal(size=(2, 2)), np.array([1.0]), np.array([3.0]), curves)
+    slope = np.array([0.7, -0.4])
+    gradients = units.gradients(np.broadcast_to(slope, (40, 1, 2)), X)
+    given = units.slopes(np.einsum("nkd,nmd->nkm", gradients, directions), X, directions)
+    assert given is not None
+    equations = given.equations(2)
+    assert equations.slope[:, 0] == pytest.approx(equations.direction @ slope, rel=1e-9)
+
+
+def test_rows_with_other_directions_are_other_rows() -> None:
+    X, y, slopes = np.ones((3, 1)), np.zeros((3, 1)), np.full((3, 1, 1), 2.0)
+    rows = merge_rows(X, y, np.ones(3), slopes, np.array([[[1.0]], [[3.0]], [[1.0]]]))
+    assert rows.directions is not None
+    assert rows.directions.ravel().tolist() == [1.0, 3.0]
+    assert rows.sample_weight.tolist() == [2.0, 1.0]

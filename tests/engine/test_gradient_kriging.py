@@ -7,7 +7,8 @@ import pytest
 
 from localegop._data.slopes import GivenSlopes
 from localegop._engine.global_kriging import TREND, GlobalKriging
-from localegop._engine.gradient_kriging import GradientKriging, SolvedWithSlopes, solve_process
+from localegop._engine.gradient_kriging import GradientKriging, SolvedWithSlopes
+from localegop._engine.sparse_kriging import solve_process
 
 PROCESS = GradientKriging(2.0, 1e-5, False, 2, 1e-4)
 

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -70,42 +71,92 @@ def read_incomplete_rows(
     return features, labels, weight
 
 
-def read_gradients(gradients: Any, X: Array, y: Array) -> Array | None:
-    """Gradients (n, K, D) of labels y (n,) or (n, K) at rows X (n, D), NaN where unknown; None if none."""
+@dataclass(frozen=True)
+class SlopesAsGiven:
+    """Slopes (n, K, m) along directions (n, m, D), or along the features for None, in the user's units."""
+
+    values: Array | None = None
+    directions: Array | None = None
+
+    def of_outputs(self, part: Any) -> SlopesAsGiven:
+        """Take those of some outputs."""
+        return self if self.values is None else replace(self, values=self.values[:, part])
+
+
+def read_slopes(gradients: Any, directions: Any, X: Array, y: Array) -> SlopesAsGiven:
+    """Slopes of labels y (n,) or (n, K) at rows X (n, D), NaN where unknown; empty if none are known."""
+    if gradients is None and directions is not None:
+        raise ValueError(
+            "directions were given without gradients: pass the slopes along them, of shape (n, m), as "
+            "gradients, or leave directions=None"
+        )
     if gradients is None:
-        return None
-    outputs = 1 if y.ndim == 1 else y.shape[1]
-    with named_errors("gradients"):
+        return SlopesAsGiven()
+    along = None if directions is None else _read_directions(directions, X)
+    found = _read_gradients(gradients, X, y, along)
+    if along is not None:
+        _check_directions(along, found)
+    return SlopesAsGiven() if np.isnan(found).all() else SlopesAsGiven(found, along)
+
+
+def _read_numbers(name: str, given: Any, *, nan: bool) -> Array:
+    """Numbers of any shape, finite but for NaN where allowed, and not too large to be squared."""
+    with named_errors(name):
         found = np.asarray(
             check_array(
-                gradients,
+                given,
                 dtype=np.float64,
                 ensure_2d=False,
                 allow_nd=True,
-                ensure_all_finite="allow-nan",
-                input_name="gradients",
+                ensure_all_finite="allow-nan" if nan else True,
+                input_name=name,
             )
         )
-    allowed: list[tuple[int, ...]] = [(len(X), outputs, X.shape[1])]
+    largest = float(np.nanmax(np.abs(found), initial=0.0))
+    if largest > LARGEST_SLOPE:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_SLOPE:g} in size, got {largest:g}: give X or y in other units"
+        )
+    return found
+
+
+def _read_directions(directions: Any, X: Array) -> Array:
+    """Directions (n, m, D) along which slopes at rows X (n, D) are known."""
+    found = _read_numbers("directions", directions, nan=False)
+    n, features = X.shape
+    if found.ndim != 3 or found.shape[::2] != (n, features):
+        raise ValueError(
+            f"directions must have the shape ({n}, m, {features}), m directions in the space of features "
+            f"for each row, got {found.shape}"
+        )
+    return found
+
+
+def _read_gradients(gradients: Any, X: Array, y: Array, directions: Array | None) -> Array:
+    """Slopes (n, K, m) along directions or, if they are None, features."""
+    found = _read_numbers("gradients", gradients, nan=True)
+    outputs, what = 1 if y.ndim == 1 else y.shape[1], "feature" if directions is None else "direction"
+    each = X.shape[1] if directions is None else directions.shape[1]
+    allowed: list[tuple[int, ...]] = [(len(X), outputs, each)]
     if outputs == 1:
-        allowed.insert(0, (len(X), X.shape[1]))
+        allowed.insert(0, (len(X), each))
     if found.shape not in allowed:
         raise ValueError(
             f"gradients must have the shape {' or '.join(map(str, allowed))}, one slope for each row, "
-            f"output and feature, NaN where it is unknown, got {found.shape}"
+            f"output and {what}, NaN where it is unknown, got {found.shape}"
         )
-    found = found.reshape(allowed[-1])
-    _check_slopes(found)
-    return None if np.isnan(found).all() else found
+    return found.reshape(allowed[-1])
 
 
-def _check_slopes(gradients: Array) -> None:
-    """Refuse slopes so large that their squares could not be represented in any unit."""
-    largest = float(np.nanmax(np.abs(gradients), initial=0.0))
-    if largest > LARGEST_SLOPE:
+def _check_directions(directions: Array, gradients: Array) -> None:
+    """Refuse directions of length zero, or too short to be squared, along which a slope is known."""
+    longest = np.abs(directions).max(axis=2, initial=0.0)
+    wrong = np.argwhere((longest < 1.0 / LARGEST_SLOPE) & ~np.isnan(gradients).all(axis=1))
+    if len(wrong):
+        row, number = (int(k) for k in wrong[0])
         raise ValueError(
-            f"gradients must be at most {LARGEST_SLOPE:g} in size, got {largest:g}: give X or y in other "
-            "units"
+            f"directions must not be zero: {len(wrong)} are, such as number {number} of row {row}; set its "
+            "slope in gradients to NaN if it is unknown"
         )
 
 
@@ -167,9 +218,12 @@ def named_errors(argument: str) -> Iterator[None]:
         raise kind(text) from error
 
 
-def distinct_rows_to_fit(X: Array, y: Array, weight: Array, gradients: Array | None = None) -> DistinctRows:
+def distinct_rows_to_fit(
+    X: Array, y: Array, weight: Array, slopes: SlopesAsGiven | None = None
+) -> DistinctRows:
     """Distinct rows, or an error if they are too few to fit."""
-    rows = merge_rows(X, y, weight, gradients)
+    slopes = SlopesAsGiven() if slopes is None else slopes
+    rows = merge_rows(X, y, weight, slopes.values, slopes.directions)
     if len(rows.sample_weight) < 2 and rows.sample_weight.sum() < 2:
         raise ValueError(
             f"{len(rows.sample_weight)} row of positive weight and without missing values is left, but at "

@@ -23,7 +23,8 @@ class DistinctRows:
     """Distinct rows of (X, y) of positive weight, sorted, with the sum of their weights.
 
     ``position`` tells where each row as given went, -1 if it had no weight; ``part`` is how much of the
-    distinct row's weight it brought. ``gradients`` (n, K, D) are those given with the rows, if any.
+    distinct row's weight it brought. ``gradients`` (n, K, m) are the slopes given with the rows, if
+    any, along ``directions`` (n, m, D), or along the features if these are None.
     """
 
     X: Array
@@ -32,6 +33,7 @@ class DistinctRows:
     position: NDArray[np.intp]
     part: Array
     gradients: Array | None = None
+    directions: Array | None = None
 
     @property
     def dimension(self) -> int:
@@ -68,10 +70,16 @@ def spacing(n: int, most: int) -> int:
     return max(1, -(-n // most))
 
 
-def merge_rows(X: Array, y: Array, weight: Array, gradients: Array | None = None) -> DistinctRows:
+def merge_rows(
+    X: Array,
+    y: Array,
+    weight: Array,
+    gradients: Array | None = None,
+    directions: Array | None = None,
+) -> DistinctRows:
     """Merge equal rows of X (n, D) and y (n, K) and add up their weights.
 
-    With gradients (n, K, D), rows are equal if these are, too; NaN is equal to NaN.
+    With slopes (n, K, m), and directions (n, m, D), rows are equal if these are, too; NaN is equal to NaN.
 
     Examples
     --------
@@ -82,9 +90,12 @@ def merge_rows(X: Array, y: Array, weight: Array, gradients: Array | None = None
     ([1.0, 2.0], [1.0, 2.0], [1, 0, 1])
     """
     used = np.flatnonzero(weight > 0.0)
-    slopes = np.zeros((len(X), 0)) if gradients is None else gradients.reshape(len(X), -1)
+    slopes, along = (
+        np.zeros((len(X), 0)) if given is None else given.reshape(len(X), -1)
+        for given in (gradients, directions)
+    )
     unknown = np.isnan(slopes)
-    parts = [X, y, np.where(unknown, 0.0, slopes), unknown]
+    parts = [X, y, np.where(unknown, 0.0, slopes), unknown, along]
     both = np.hstack([part[used] for part in parts]) + 0.0  # + 0.0 turns -0.0 into 0.0
     order = np.lexsort(both.T[::-1])
     ordered = both[order]
@@ -106,4 +117,5 @@ def merge_rows(X: Array, y: Array, weight: Array, gradients: Array | None = None
         position,
         part,
         None if gradients is None else np.ascontiguousarray(gradients[first]),
+        None if directions is None else np.ascontiguousarray(directions[first]),
     )

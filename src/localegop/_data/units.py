@@ -80,14 +80,21 @@ class Units:
         """Labels in the units of the recursion."""
         return np.ascontiguousarray((y - self.label_mean) / self.label_scale)
 
-    def slopes(self, gradients: Array | None, X: Array) -> GivenSlopes | None:
-        """Given gradients (n, K, D) at rows X (n, D), in the units of the recursion; None if none are."""
+    def slopes(
+        self, gradients: Array | None, X: Array, directions: Array | None = None
+    ) -> GivenSlopes | None:
+        """Given slopes (n, K, m) at rows X (n, D), in the units of the recursion; None if none are.
+
+        They are along directions (n, m, D), or None for those of the features.
+        """
         if gradients is None:
             return None
         scaled = gradients / self.label_scale[:, None]
-        if self.curves is not None:
+        if self.curves is not None and directions is None:
             scaled = scaled / self.curves.slopes(X)[:, None]
-        return GivenSlopes(scaled, self.transform)
+        elif self.curves is not None and directions is not None:
+            directions = directions * self.curves.slopes(X)[:, None]
+        return GivenSlopes(scaled, self.transform, directions)
 
     def values(self, values: Array) -> Array:
         """Predictions, with outputs along the last axis, in the user's units."""

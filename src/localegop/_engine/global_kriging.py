@@ -329,6 +329,13 @@ def kernels(process: GlobalKriging, centers: Array, rows: Array) -> Array:
     return found
 
 
+def covariances(process: GlobalKriging, centers: Array, rows: Array) -> Array:
+    """Covariances (q, n) between centers (q, D) and rows (n, D), with the trend."""
+    found = np.empty((len(centers), len(rows)))
+    _fill(process, rows, np.ascontiguousarray(centers), None, None, found)
+    return found
+
+
 def squared_distances(centers: Array, rows: Array) -> Array:
     """Squared distances (q, n) between centers (q, D) and rows (n, D)."""
     found = np.empty((len(centers), len(rows)))

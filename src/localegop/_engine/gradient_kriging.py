@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localegop._data.slopes import GivenSlopes
+from localegop._data.slopes import GivenSlopes, SlopeEquations
 from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import (
     STRIP,
@@ -23,6 +23,7 @@ from localegop._engine.global_kriging import (
     GlobalKriging,
     Near,
     SolvedProcess,
+    covariances,
     effective_sizes,
     kernels,
     lower_covariances,
@@ -46,22 +47,38 @@ class GradientKriging(GlobalKriging):
         Number of leading directions, in the axes of the recursion, along which slopes count.
     slope_ridge : float
         Variance of the noise of slopes, times the squared length, over the variance of f.
+    n_places : int
+        Number of rows whose covariances are the functions that f is made of, see
+        :mod:`localegop._engine.sparse_kriging`; 0 if each equation has its own.
     """
 
     kind: ClassVar[str] = "gradients"
 
     n_slopes: int = 1
     slope_ridge: float = 1e-2
+    n_places: int = 0
 
 
-def solve_process(
-    process: GlobalKriging, rows: Array, labels: Array, sample_weight: Array, slopes: GivenSlopes | None
-) -> SolvedProcess:
-    """Solve a process for labels (n, K) of rows (n, D) and, if it knows slopes, for given ones."""
-    if isinstance(process, GradientKriging):
-        assert slopes is not None
-        return SolvedWithSlopes(process, rows, labels, sample_weight, slopes)
-    return SolvedProcess(process, rows, labels, sample_weight)
+@dataclass(frozen=True)
+class Observed:
+    """What is known of f, or asked: values at rows (n, D), then slopes at some of them."""
+
+    rows: Array
+    slopes: SlopeEquations
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.slopes)
+
+    @property
+    def places(self) -> Array:
+        """Where the slopes are (m, D)."""
+        return self.rows[self.slopes.row]
+
+    def only_slopes(self, first: int, last: int) -> Observed:
+        """Take some of the slopes, and no values."""
+        some = slice(first, last)
+        own = SlopeEquations(np.arange(last - first), self.slopes.direction[some], self.slopes.slope[some])
+        return Observed(self.places[some], own)
 
 
 class SolvedWithSlopes(SolvedProcess):
@@ -94,40 +111,19 @@ class SolvedWithSlopes(SolvedProcess):
         return np.concatenate([ridge / self.sample_weight, of_slopes])
 
     def _covariances(self) -> Array:
-        n, count = len(self.rows), len(self.labels)
+        n, count, known = len(self.rows), len(self.labels), Observed(self.rows, self.slopes)
         found = np.zeros((count, count))
         found[:n, :n] = lower_covariances(self.process, self.rows)
         for first in range(n, count, STRIP):
             last = min(first + STRIP, count)
-            some = np.arange(first - n, last - n)
-            found[first:last, :n] = self._with_values(some)
-            found[first:last, n:last] = self._among_slopes(some, last - n)
-        return found
-
-    def _with_values(self, some: NDArray[np.int64]) -> Array:
-        """Covariances (s, n) of some slopes and the values at all rows."""
-        places, directions = self.rows[self.slopes.row[some]], self.slopes.direction[some]
-        kernel, ahead = kernels(self.process, places, self.rows), directions @ self.rows.T
-        away = ahead - np.sum(places * directions, axis=1)[:, None]
-        found: Array = (kernel * away + TREND * ahead) / self.process.length
-        return found
-
-    def _among_slopes(self, some: NDArray[np.int64], count: int) -> Array:
-        """Covariances (s, c) of some slopes and the first so many."""
-        rows, others = self.rows[self.slopes.row[some]], self.rows[self.slopes.row[:count]]
-        here, there = self.slopes.direction[some], self.slopes.direction[:count]
-        alike = here @ there.T
-        away = np.sum(rows * here, axis=1)[:, None] - here @ others.T
-        away *= rows @ there.T - np.sum(others * there, axis=1)
-        away /= -(self.process.length**2)
-        away += alike
-        away *= kernels(self.process, rows, others)
-        away += TREND * alike
-        found: Array = away
+            some = known.only_slopes(first - n, last - n)
+            found[first:last, :n] = slopes_with_values(self.process, some, self.rows)
+            before = known.only_slopes(0, last - n)
+            found[first:last, n:last] = slopes_with_slopes(self.process, some, before)
         return found
 
     def _near(self, queries: Array) -> Near:
-        return NearSlopes(self, queries)
+        return NearSlopes(self.process, queries, Observed(self.rows, self.slopes))
 
     def _equations_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         slopes = np.flatnonzero(np.isin(self.slopes.row, rows))
@@ -175,6 +171,41 @@ class SolvedWithSlopes(SolvedProcess):
         return super()._variance_factor(smoother[:, :n]) + of_slopes
 
 
+def slopes_with_values(process: GradientKriging, some: Observed, rows: Array) -> Array:
+    """Covariances (m, n) of slopes, times the length of the process, and values at rows."""
+    places, directions = some.places, some.slopes.direction
+    kernel, ahead = kernels(process, places, rows), directions @ rows.T
+    away = ahead - np.sum(places * directions, axis=1)[:, None]
+    found: Array = (kernel * away + TREND * ahead) / process.length
+    return found
+
+
+def slopes_with_slopes(process: GradientKriging, some: Observed, others: Observed) -> Array:
+    """Covariances (m, c) of slopes and others, both times the length of the process."""
+    places, there = some.places, others.places
+    along, ahead = some.slopes.direction, others.slopes.direction
+    alike = along @ ahead.T
+    away = np.sum(places * along, axis=1)[:, None] - along @ there.T
+    away *= places @ ahead.T - np.sum(there * ahead, axis=1)
+    away /= -(process.length**2)
+    away += alike
+    away *= kernels(process, places, there)
+    away += TREND * alike
+    found: Array = away
+    return found
+
+
+def covariances_of(process: GradientKriging, some: Observed, others: Observed) -> Array:
+    """Covariances (N, M) of what is observed and something else: values first, then slopes, of both."""
+    n, m = len(some.rows), len(others.rows)
+    found = np.empty((len(some), len(others)))
+    found[:n, :m] = covariances(process, some.rows, others.rows)
+    found[:n, m:] = slopes_with_values(process, others, some.rows).T
+    found[n:, :m] = slopes_with_values(process, some, others.rows)
+    found[n:, m:] = slopes_with_slopes(process, some, others)
+    return found
+
+
 def _solve_each(systems: Array, right: Array) -> Array:
     """Solve systems (m, s, s) for right-hand sides (m, s, K), as well as can be if one has no solution."""
     try:
@@ -188,10 +219,10 @@ def _solve_each(systems: Array, right: Array) -> Array:
 class NearSlopes(Near):
     """Covariances between queries (q, D) and all values and slopes."""
 
-    def __init__(self, solved: SolvedWithSlopes, queries: Array) -> None:
-        super().__init__(solved.process, queries, solved.rows)
-        row, direction, length = solved.slopes.row, solved.slopes.direction, self.process.length
-        self._direction, self._places = direction, self.rows[row]
+    def __init__(self, process: GradientKriging, queries: Array, known: Observed) -> None:
+        super().__init__(process, queries, known.rows)
+        row, direction, length = known.slopes.row, known.slopes.direction, process.length
+        self._direction, self._places = direction, known.places
         self._slope_kernel = self.kernel[:, row]
         ahead = np.einsum("qd,md->qm", queries, direction, optimize=False)
         self._away = ahead - np.sum(self._places * direction, axis=1)

@@ -16,8 +16,8 @@ from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
-from localegop._engine.gradient_kriging import solve_process
 from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
+from localegop._engine.sparse_kriging import solve_process
 from localegop._engine.threads import work_together
 from localegop.kernels import Kernel, as_kernel
 

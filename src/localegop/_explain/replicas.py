@@ -97,20 +97,20 @@ class ReplicaBackend(ProcessBackend):
     """The work of fits that explain and do not predict, to rows whose labels are in units already."""
 
     def __init__(
-        self, features: Array, labels: Array, sample_weight: Array, gradients: Array | None = None
+        self, features: Array, labels: Array, sample_weight: Array, slopes: GivenSlopes | None = None
     ) -> None:
         self.features, self.labels, self.sample_weight = features, labels, sample_weight
-        self.gradients = gradients  # in units of the labels, for features after their curves
+        self.slopes = slopes  # in any axes
         self.robustness = None
 
     def reweighted(self, robustness: Array) -> ReplicaBackend:
         """See :class:`localegop._fit.backend.Backend`."""
-        return ReplicaBackend(self.features, self.labels, robustness * self.sample_weight, self.gradients)
+        return ReplicaBackend(self.features, self.labels, robustness * self.sample_weight, self.slopes)
 
     def in_units(self, units: Units, settings: Settings) -> LocalData:
         """See :class:`localegop._fit.backend.Backend`."""
         rows = units.features(self.features)
-        given = None if self.gradients is None else GivenSlopes(self.gradients, units.transform)
+        given = None if self.slopes is None else replace(self.slopes, frame=units.transform)
         options = settings.data_options(units)
         return LocalData(rows, self.labels, self.sample_weight, **options, slopes=given)
 
@@ -131,7 +131,7 @@ class _Learner:
         data, decisions = model.data, model.decisions
         assert model.features is not None and decisions.rivals is not None
         some = np.ones(data.n, dtype=bool) if half is None else half
-        slopes = None if data.slopes is None else data.slopes.values[some]
+        slopes = None if data.slopes is None else data.slopes.take(some)
         backend = ReplicaBackend(model.features[some], data.labels[some], data.sample_weight[some], slopes)
         units = replace(decisions.units, transform=decisions.rivals.transform)
         settings = replace(decisions.settings, threads=data.threads)

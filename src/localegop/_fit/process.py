@@ -40,7 +40,7 @@ class ProcessBackend:
             units.labels(rows.y),
             rows.sample_weight,
             **settings.data_options(units),
-            slopes=units.slopes(rows.gradients, rows.X),
+            slopes=units.slopes(rows.gradients, rows.X, rows.directions),
         )
 
     def extent(self, data: LocalData) -> Extent:

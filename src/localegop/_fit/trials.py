@@ -276,9 +276,11 @@ class Trial(Generic[D, M_co]):
         return [best, *(one for one in others if search.error(one) < limit)]
 
     def _find_with_slopes(self) -> list[GradientKriging]:
-        """Find the best process that knows given gradients, where axes are sorted by slopes."""
-        known = self.start.data.knows_gradients and self.origin in SORTED_BY_SLOPES
-        return find_gradient_processes(self.holdout.fold(0).everything)[:1] if known else []
+        """Find the best processes that know given gradients, in axes that may show what they tell."""
+        if not self.start.data.knows_gradients or self.origin not in ("initial", *SORTED_BY_SLOPES):
+            return []
+        everything, by_slopes = self.holdout.fold(0).everything, self.origin in SORTED_BY_SLOPES
+        return find_gradient_processes(everything, axes_are_sorted=by_slopes)
 
     @property
     def _anchors_are_all(self) -> bool:

@@ -99,6 +99,7 @@ FINAL_RULES: dict[str, dict[str, Rule]] = {
 FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "n_slopes": Number(1, MOST_GLOBAL_ROWS, whole=True),
     "slope_ridge": Number(1e-15, LARGE),
+    "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
 GLOBAL = ("global", "gradients")
 CHOICE = Fields(
@@ -341,9 +342,9 @@ def robustness_rules(n: int, settings: Settings) -> dict[str, Entries]:
 
 
 def slope_rules(
-    arrays: Collection[str], header: Mapping[str, Any], n: int, outputs: int, features: int
+    arrays: Mapping[str, Array], header: Mapping[str, Any], n: int, outputs: int, features: int
 ) -> dict[str, Entries]:
-    """Rules of the gradients given with n rows, which there must be if a final fit or axes need them."""
+    """Rules of the slopes given with n rows, which there must be if a final fit or axes need them."""
     rivals = [] if header["rivals"] is None else header["rivals"]["every"]
     finals = [header["choice"]["final"], *(one["choice"]["final"] for one in rivals)]
     informed = [final for final in finals if final["kind"] == "gradients"]
@@ -351,12 +352,20 @@ def slope_rules(
         needed = informed or any(one["origin"].startswith("given") for one in rivals)
         require(not needed, "array 'given_gradients' is missing")
         return {}
+    rules, each = {}, features
+    if "given_directions" in arrays:
+        each = side(arrays, "given_directions", 1)
+        rules["given_directions"] = Entries((n, each, features), -FAR, FAR)
     for final in informed:
         require(not final["rough"], "a final fit is rough, but knows gradients")
-        equations = n * (1 + min(final["n_slopes"], features))
-        require(equations <= 2 * MOST_EQUATIONS, f"a final fit would have {equations} equations")
-    shape = (n, outputs, features)
-    return {"given_gradients": Entries(shape, -FAR, FAR), "given_known": Entries(shape, 0.0, 1.0)}
+        equations = n * (1 + min(each, features))
+        functions = (final["n_places"] or n) * (1 + min(final["n_slopes"], features, each))
+        if not final["n_places"]:
+            equations = functions
+        work = equations * functions**2
+        require(work <= 8 * MOST_EQUATIONS**3, f"a final fit would have {equations} equations")
+    shape = (n, outputs, each)
+    return rules | {"given_gradients": Entries(shape, -FAR, FAR), "given_known": Entries(shape, 0.0, 1.0)}
 
 
 def field_rules(

@@ -62,6 +62,8 @@ def pack_model(model: Model, prefix: str) -> tuple[dict[str, Any], dict[str, Arr
         known = ~np.isnan(data.slopes.values)
         arrays["given_gradients"] = np.where(known, data.slopes.values, 0.0)
         arrays["given_known"] = known.astype(float)
+        if data.slopes.directions is not None:
+            arrays["given_directions"] = data.slopes.directions
     if model.features is not None:
         arrays["features"] = model.features
     if field is not None and model.loo is not None:
@@ -197,7 +199,7 @@ def _unpack_slopes(arrays: Mapping[str, Array]) -> GivenSlopes | None:
     if "given_gradients" not in arrays:
         return None
     values = np.where(arrays["given_known"] > 0.5, arrays["given_gradients"], np.nan)
-    return GivenSlopes(values, arrays["transform"])
+    return GivenSlopes(values, arrays["transform"], arrays.get("given_directions"))
 
 
 def check_features(features: Array | None, decisions: Decisions, rows: Array) -> None:

@@ -2,7 +2,8 @@
 
 Found as those without gradients are, by errors of rows that are left out, with their slopes. Slopes may be
 wrong or of no use, and some directions may be worth more than all: so processes that know the leading two
-or four compete with such as know all that can be solved for, and all of them with processes that know none.
+or four compete with such as know all that can be solved for; where not all can be, also with one that knows
+all and is made of few functions; and all of them with processes that know none.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ Array = NDArray[np.float64]
 
 FEW_SLOPES = 2, 4
 SEARCHED_EQUATIONS, FEWEST_ROWS = 600, 60  # of the processes that are tried
+SEARCHED_ROWS, SEARCHED_FUNCTIONS, FEWEST_SEARCHED = 200, 480, 12  # and of those made of few functions
+FEWEST_PLACES = 20
+MOST_WORK = 2e10  # of a process made of few functions, which takes about a second
 LENGTH, RIDGE, SLOPE_RIDGE = 2.0, 1e-3, 1e-2  # to start from; the length in typical distances
 # of length, ridge and slope ridge
 MOVES = (
@@ -31,22 +35,59 @@ MOVES = (
 )
 
 
-def numbers_of_slopes(data: LocalData) -> list[int]:
-    """Numbers of leading directions to try: a few, and as many as can be solved for."""
-    most = min(data.dimension, MOST_EQUATIONS // data.n - 1)
+def numbers_of_slopes(n: int, each: int) -> list[int]:
+    """Numbers of leading directions to try: a few, and as many as can be solved for with n rows."""
+    most = min(each, MOST_EQUATIONS // n - 1)
     return sorted({min(number, most) for number in (*FEW_SLOPES, most)}) if most > 0 else []
 
 
-def find_gradient_processes(data: LocalData) -> list[GradientKriging]:
-    """Find a process that knows gradients, of each number of slopes; the best comes first."""
+def functions_for(n: int, each: int) -> tuple[int, int]:
+    """Find of how many places a process may be made that knows so many slopes of each of n rows.
+
+    The second number is how many slopes there are functions, too. The cost of a process is the number of
+    equations times the square of that of functions, which is bounded. No places if an exact solution can
+    know all.
+    """
+    equations = n * (1 + each)
+    if equations <= MOST_EQUATIONS:
+        return 0, each
+    functions = int((MOST_WORK / equations) ** 0.5)
+    places = min(max(functions // (1 + each), FEWEST_PLACES), n)
+    return places, max(min(each, functions // places - 1), 1)
+
+
+def find_gradient_processes(data: LocalData, *, axes_are_sorted: bool = True) -> list[GradientKriging]:
+    """Find processes that know gradients: the best that is exact, and one that knows all.
+
+    Where axes are not sorted by how much f varies along them, the leading ones tell no more than others.
+    """
     assert data.slopes is not None
-    numbers = numbers_of_slopes(data)
-    if not numbers or not data.slopes.known.any():
+    if not data.slopes.known.any():
         return []
-    count = max(SEARCHED_EQUATIONS // (1 + numbers[-1]), FEWEST_ROWS)
-    search = GradientSearch(data.subset(spread_points(data.n, min(count, data.n))))
+    each = data.slopes.most_each
+    places, n_slopes = functions_for(data.n, each)
+    numbers = numbers_of_slopes(data.n, each) if axes_are_sorted or places == 0 else []
+    if not axes_are_sorted:
+        numbers = numbers[-1:]
+    return [*_find_exact(data, numbers)[:1], *_find_sparse(data, places, n_slopes)]
+
+
+def _find_exact(data: LocalData, numbers: list[int]) -> list[GradientKriging]:
+    """Find the best process of each number of slopes; the best of all comes first."""
+    if not numbers:
+        return []
+    search = GradientSearch.of(data, max(SEARCHED_EQUATIONS // (1 + numbers[-1]), FEWEST_ROWS))
     found = work_together([partial(search.best, number) for number in numbers], data.threads)
     return sorted(found, key=search.error)
+
+
+def _find_sparse(data: LocalData, places: int, n_slopes: int) -> list[GradientKriging]:
+    """Find the best process of so many places, by one of fewer rows and places, if there may be any."""
+    if places == 0:
+        return []
+    fewer = max(min(places, SEARCHED_FUNCTIONS // (1 + n_slopes)), FEWEST_SEARCHED)
+    found = GradientSearch.of(data, SEARCHED_ROWS).best(n_slopes, fewer)
+    return [replace(found, n_places=places)]
 
 
 class GradientSearch:
@@ -57,9 +98,14 @@ class GradientSearch:
         self.unit = typical_length(sample.rows)
         self._errors: dict[GradientKriging, float] = {}
 
-    def best(self, n_slopes: int) -> GradientKriging:
-        """Find the best process with so many slopes a row."""
-        process = GradientKriging(LENGTH * self.unit, RIDGE, False, n_slopes, SLOPE_RIDGE)
+    @classmethod
+    def of(cls, data: LocalData, most: int) -> GradientSearch:
+        """Search with at most so many of the rows."""
+        return cls(data.subset(spread_points(data.n, min(most, data.n))))
+
+    def best(self, n_slopes: int, n_places: int = 0) -> GradientKriging:
+        """Find the best process with so many slopes a row, and so many places if it is of few functions."""
+        process = GradientKriging(LENGTH * self.unit, RIDGE, False, n_slopes, SLOPE_RIDGE, n_places)
         return descend(process, MOVES, _moved, self.error)
 
     def error(self, process: GradientKriging) -> float:

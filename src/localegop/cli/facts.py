@@ -183,7 +183,7 @@ def _choice_text(choice: Choice) -> str:
 
 def _final_text(final: Any) -> str:
     if final.kind == "gradients":
-        slopes = counted(final.n_slopes, "direction")
+        slopes = "all directions" if final.n_places else counted(final.n_slopes, "direction")
         return f"global process of length {final.length:.4g} with gradients in {slopes}"
     if final.kind == "global":
         return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}"

@@ -10,6 +10,7 @@ from localegop.datasets.curve_samples import make_annulus, make_helix, make_nois
 from localegop.datasets.engineering import make_engineering
 from localegop.datasets.image_surroundings import image_surroundings
 from localegop.datasets.images import image_samples
+from localegop.datasets.inverse_distances import inverse_distances
 from localegop.datasets.malonaldehyde import load_malonaldehyde
 from localegop.datasets.molecular_angles import dihedral_angles, planar_angles
 from localegop.datasets.molecular_features import prepare_molecule
@@ -27,6 +28,7 @@ __all__ = [
     "fetch_rmd17",
     "image_samples",
     "image_surroundings",
+    "inverse_distances",
     "load_malonaldehyde",
     "make_annulus",
     "make_class_annulus",

@@ -54,14 +54,16 @@ class DaskLocalEGOPRegressor(ClusterEstimator, LocalEGOPRegressor):
         self.n_partitions = extra["n_partitions"]
         self.client = extra["client"]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, gradients: Any = None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, gradients: Any = None, directions: Any = None
+    ) -> Self:
         self._validate_params()
         if self.strategy != "field":
             raise ValueError(
                 f"strategy={self.strategy!r} has no part that a cluster could learn: use "
                 "strategy='field', or fit a LocalEGOPRegressor and call its predict with a dask array"
             )
-        return super()._fit(X, y, sample_weight, gradients)
+        return super()._fit(X, y, sample_weight, gradients, directions)
 
     def _tell_residuals(self) -> None:
         self.loo_residuals_ = lazy_residuals(self._partitioned, self._flat_output)

@@ -67,9 +67,11 @@ class ClusterEstimator(LocalEGOPEstimator):
     n_partitions: int | None
     client: Any
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, gradients: Any = None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, gradients: Any = None, directions: Any = None
+    ) -> Self:
         self._validate_params()
-        if gradients is not None:
+        if gradients is not None or directions is not None:
             raise ValueError(
                 "gradients cannot be used on a cluster: fit a LocalEGOPRegressor, whose predict takes dask "
                 "arrays, or leave gradients=None"

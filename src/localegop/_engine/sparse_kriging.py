@@ -1,0 +1,261 @@
+"""Processes of all rows and all slopes, made of few functions, so that their cost is linear in the rows.
+
+All slopes of n rows in D dimensions are n D equations, too many to be solved for. But f need not have as
+many degrees of freedom: it is made of the covariances of M values and slopes at some of the rows, the
+*functions*, with coefficients c for which
+
+    c' K c + sum over the equations of (what is observed - what c gives)^2 / its noise
+
+is least, where K are the covariances of the functions. That costs N M^2 for N equations. As functions are
+nearly the same where rows are near each other, they are combined to some that are not correlated: with the
+factor K = L L', coefficients are d = L' c, the first term is d' d, and B are the observations of the
+combined functions. What d would be without some equations follows from the inverse of S = 1 + B' B / noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._data.slopes import GivenSlopes, SlopeEquations
+from localegop._engine.blas import limited_blas
+from localegop._engine.global_kriging import (
+    BLOCK,
+    GlobalFits,
+    GlobalKriging,
+    SolvedProcess,
+    effective_sizes,
+    kernels,
+    no_fits,
+)
+from localegop._engine.gradient_kriging import (
+    GradientKriging,
+    NearSlopes,
+    Observed,
+    SolvedWithSlopes,
+    covariances_of,
+)
+from localegop._engine.lapack import factorize, invert, invert_factor, solve
+
+Array = NDArray[np.float64]
+
+ROWS_AT_ONCE = 64  # whose equations are set up at a time
+ROUNDING = 1e-13  # share of the diagonal of K that is added to it, or more
+
+
+def solve_process(
+    process: GlobalKriging, rows: Array, labels: Array, sample_weight: Array, slopes: GivenSlopes | None
+) -> SolvedProcess:
+    """Solve a process for labels (n, K) of rows (n, D) and, if it knows slopes, for given ones."""
+    if not isinstance(process, GradientKriging):
+        return SolvedProcess(process, rows, labels, sample_weight)
+    assert slopes is not None
+    if process.n_places > 0:
+        return SolvedSparsely(process, rows, labels, sample_weight, slopes)
+    return SolvedWithSlopes(process, rows, labels, sample_weight, slopes)
+
+
+class SolvedSparsely(SolvedWithSlopes):
+    """A process made of few functions, solved for the labels of all rows and all slopes there.
+
+    ``dual`` (M, K) are the coefficients of the combined functions, and ``inverse`` (M, M) is that of their
+    normal equations. ``n_slopes`` of the process is how many functions a place has beside its value.
+    """
+
+    def __init__(
+        self,
+        process: GradientKriging,
+        rows: Array,
+        labels: Array,
+        sample_weight: Array,
+        slopes: GivenSlopes,
+    ) -> None:
+        self.process, self.rows, self.sample_weight = process, rows, sample_weight
+        part = sample_weight / sample_weight.sum()
+        self.means = np.einsum("n,nk->k", part, labels, optimize=False)
+        places = _spread(len(rows), process.n_places)
+        with limited_blas(1, 1):
+            self.slopes = slopes.equations(slopes.most_each)
+            self._first = np.searchsorted(self.slopes.row, np.arange(len(rows) + 1))
+            self.functions = Observed(rows[places], slopes.take(places).equations(process.n_slopes))
+            self.labels = self._targets(labels - self.means)
+            self.noise = self._noise(process.ridge)
+            self._apart = self._factorize_functions()
+            self.gram, self._ones, right = self._normal_equations()
+            self._normal_factor = self.gram + np.eye(len(self.gram))
+            factorize(self._normal_factor)  # which no rounding can hinder: no eigenvalue is below one
+            self.dual = solve(self._normal_factor, right)
+
+    def _rows_with_slopes(self, rows: NDArray[np.intp]) -> tuple[Observed, NDArray[np.intp]]:
+        """Tell what is observed at some rows, and the numbers of these equations: values, then slopes."""
+        counts = self._first[rows + 1] - self._first[rows]
+        slopes = np.concatenate(
+            [np.zeros(0, dtype=np.intp), *(np.arange(*self._first[row : row + 2]) for row in rows)]
+        )
+        given = SlopeEquations(
+            np.repeat(np.arange(len(rows)), counts),
+            self.slopes.direction[slopes],
+            self.slopes.slope[slopes],
+        )
+        return Observed(self.rows[rows], given), np.concatenate([rows, len(self.rows) + slopes])
+
+    def _normal_equations(self) -> tuple[Array, Array, Array]:
+        """B' B / noise (M, M), the part (M,) of all values in it, and the right-hand sides (M, K)."""
+        functions = len(self.functions)
+        gram, ones = np.zeros((functions, functions)), np.zeros(functions)
+        right = np.zeros((functions, self.labels.shape[1]))
+        for first in range(0, len(self.rows), ROWS_AT_ONCE):
+            rows = np.arange(first, min(first + ROWS_AT_ONCE, len(self.rows)))
+            known, equations = self._rows_with_slopes(rows)
+            there = self._combined(covariances_of(self.process, known, self.functions))
+            deviation = np.sqrt(self.noise[equations])
+            there /= deviation[:, None]
+            gram += there.T @ there
+            right += there.T @ (self.labels[equations] / deviation[:, None])
+            ones += (there[: len(rows)] / deviation[: len(rows), None]).sum(axis=0)
+        return gram, ones, right
+
+    def _factorize_functions(self) -> Array:
+        """Inverse of the lower factor (M, M) of their covariances, with what rounding asks for added."""
+        added = ROUNDING
+        while True:
+            system = covariances_of(self.process, self.functions, self.functions)
+            system[np.diag_indices_from(system)] *= 1.0 + added
+            if factorize(system) or added > 1.0:
+                invert_factor(system)
+                return np.tril(system)
+            added *= 10.0
+
+    def _combined(self, found: Array) -> Array:
+        """Turn covariances (N, M) with the functions into those with the combined functions."""
+        combined: Array = found @ self._apart.T
+        return combined
+
+    def _separate(self, dual: Array) -> Array:
+        """Turn coefficients (M, K) of the combined functions into those of the functions."""
+        separate: Array = self._apart.T @ dual
+        return separate
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        with limited_blas(1, 1):
+            return self._separate(self.dual)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse (M, M) of the normal equations."""
+        with limited_blas(1, 1):
+            whole = self._normal_factor.copy()
+            invert(whole)
+        lower = np.tril(whole)
+        return lower + np.tril(lower, -1).T
+
+    def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
+        """See :class:`SolvedProcess`."""
+        block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
+        near = NearSlopes(self.process, block, self.functions)
+        dual = self._coefficients
+        value = self.means + np.einsum("qn,nk->qk", near.covariance, dual, optimize=False)
+        gradient = near.slopes(dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
+        factor = np.zeros(BLOCK)
+        if variances:
+            with limited_blas(1, 1):
+                weights = self._combined(near.covariance) @ self.inverse
+                squares = np.einsum("qa,qa->q", weights @ self.gram, weights, optimize=False)
+                factor = self._factor_from(squares, weights @ self._ones)
+        return value, gradient, factor, effective_sizes(self._kernel(block), self.sample_weight)
+
+    def _kernel(self, queries: Array) -> Array:
+        return kernels(self.process, queries, self.rows)
+
+    def _factor_from(self, squares: Array, of_values: Array) -> Array:
+        """Variance factors from sums of the squared smoother, times noise, and of that of the values."""
+        ridge, weight = self.noise[0] * self.sample_weight[0], self.sample_weight.sum()
+        rest = 1.0 - of_values
+        factor: Array = squares / ridge + (2.0 * rest * of_values + rest**2) / weight
+        return factor
+
+    def _without(self, rows: NDArray[np.intp]) -> tuple[Array, Array, float]:
+        """Value (K,) at the first of some rows without all, coefficients (M, K) and variance factor."""
+        known, equations = self._rows_with_slopes(rows)
+        there = self._combined(covariances_of(self.process, known, self.functions))
+        noise = self.noise[equations]
+        back = there @ self.inverse
+        inner = np.diag(noise) - back @ there.T
+        residual = self.labels[equations] - there @ self.dual
+        share = _solve(inner, np.column_stack([residual, there @ back[0]]))
+        dual = self.dual - back.T @ share[:, :-1]
+        weights = back[0] + back.T @ share[:, -1]
+        gone, values = there @ weights, len(rows)
+        squares = weights @ self.gram @ weights - np.sum(gone**2 / noise)
+        of_values = weights @ self._ones - np.sum(gone[:values] / noise[:values])
+        factor = self._factor_from(np.maximum(squares, 0.0), of_values)
+        return self.means + there[0] @ dual, dual, float(factor)
+
+    def without_own(self, own: NDArray[np.int64]) -> GlobalFits:
+        """Fits at some of the rows, each without its label and its slopes."""
+        if not len(own):
+            return no_fits(self.rows.shape[1], self.labels.shape[1])
+        with limited_blas(1, 1):
+            found = [self._alone(row) for row in own]
+        return GlobalFits(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def _alone(self, row: np.int64) -> tuple[Array, ...]:
+        """Value, gradient, variance factor and effective size at a row, without what it brings."""
+        value, dual, factor = self._without(np.array([row]))
+        query = self.rows[[row]]
+        gradient = NearSlopes(self.process, query, self.functions).slopes(self._separate(dual))
+        size = effective_sizes(self._kernel(query), self.sample_weight)
+        return value[None], gradient, np.array([factor]), size
+
+    def without_blocks(
+        self, own: NDArray[np.int64], blocks: Sequence[NDArray[np.int32]]
+    ) -> tuple[Array, Array]:
+        """See :class:`SolvedProcess`."""
+        with limited_blas(1, 1):
+            found = [
+                self._without(np.append(row, block).astype(np.intp))
+                for row, block in zip(own, blocks, strict=True)
+            ]
+        values = np.array([value for value, _, _ in found]).reshape(len(own), len(self.means))
+        return values, np.array([factor for _, _, factor in found])
+
+    @property
+    def loo_residuals(self) -> Array:
+        """Labels minus predictions (n, K), each row without what it brings."""
+        found = np.empty((len(self.rows), self.labels.shape[1]))
+        with limited_blas(1, 1):
+            for first in range(0, len(self.rows), ROWS_AT_ONCE):
+                rows = np.arange(first, min(first + ROWS_AT_ONCE, len(self.rows)))
+                found[rows] = self._residuals_alone(rows)
+        return found
+
+    def _residuals_alone(self, rows: NDArray[np.intp]) -> Array:
+        """Labels minus predictions (m, K) at some rows, each without what it brings."""
+        known, equations = self._rows_with_slopes(rows)
+        there = self._combined(covariances_of(self.process, known, self.functions))
+        back, residual = there @ self.inverse, self.labels[equations] - there @ self.dual
+        found = np.empty((len(rows), self.labels.shape[1]))
+        for k in range(len(rows)):
+            own = np.append(k, len(rows) + np.flatnonzero(known.slopes.row == k))
+            noise = self.noise[equations[own]]
+            share = _solve(np.diag(noise) - back[own] @ there[own].T, residual[own])
+            found[k] = noise[0] * share[0]
+        return found
+
+
+def _spread(n: int, count: int) -> NDArray[np.intp]:
+    """Numbers of so many of n rows, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(count, n)).round().astype(np.intp))
+
+
+def _solve(system: Array, right: Array) -> Array:
+    """Solve a system, as well as can be if it has no solution by rounding."""
+    try:
+        found: Array = np.linalg.solve(system, right).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        found = np.linalg.lstsq(system, right)[0].astype(np.float64)
+    return found
