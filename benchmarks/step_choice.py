@@ -55,7 +55,7 @@ def held_out_errors(backend, data, update, choices):
     for fold in draw_folds(data.n, 0):
         rest, site = backend.hold_out(data, fold)
         field, own = learn(backend, rest, update, spread_points(rest.n, FOLD_ANCHORS))
-        learned = LearnedFold(field, site, own, lambda f=field: f, lambda s=site: s, lambda r=rest: r)
+        learned = LearnedFold(field, site, own, lambda _, f=field: f, lambda s=site: s, lambda r=rest: r)
         errors.append(errors_at(learned, site, choices))
         some = np.arange(min(MANY_VARIANCES, len(site)))
         variances.append(variances_at(learned, site.pick(some), choices).mean(axis=0))
