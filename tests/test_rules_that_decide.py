@@ -152,11 +152,13 @@ def test_a_tally_counts_points_as_often_as_told():
     assert [tally.winner(times) for times in (1.0 - odd, odd, np.zeros(100))] == [0, 1, 1]
 
 
-def test_a_fifth_is_held_out_at_a_time_but_no_more_than_four_thousand():
+def test_a_fifth_is_held_out_at_a_time_or_once_where_rows_are_very_many():
     assert [len(fold) for fold in draw_folds(103, 0)] == [21, 21, 21, 20, 20]
     assert sorted(np.concatenate(draw_folds(103, 0))) == list(range(103))
     assert [len(fold) for fold in draw_folds(19_999, 0)] == [4000] * 4 + [3999]
-    assert [len(set(fold)) for fold in draw_folds(20_000, 0)] == [4000]
+    assert [len(set(fold)) for fold in draw_folds(79_999, 0)] == [16_000] * 4 + [15_999]
+    assert [len(set(fold)) for fold in draw_folds(80_000, 0)] == [16_000]
+    assert [len(set(fold)) for fold in draw_folds(250_000, 0)] == [40_000]
     assert not np.array_equal(draw_folds(103, 0)[0], draw_folds(103, 1)[0])
 
 
