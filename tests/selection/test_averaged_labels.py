@@ -5,6 +5,7 @@ import pytest
 
 from localegop._engine.centers import Widths
 from localegop._engine.local_data import FIELD_CUTOFF, LocalData
+from localegop._engine.recursion import isotropic_shapes
 from localegop._selection.averaged_labels import average_labels, average_size
 from localegop.kernels import as_kernel
 
@@ -25,8 +26,12 @@ def held_out(labels):
     )
 
 
-def average(labels, size=60.0, points=300):
-    return average_labels(held_out(labels), points, size)[:, 0]
+def balls(rows):
+    return isotropic_shapes(len(rows), rows.shape[1])
+
+
+def average(labels, size=60.0, points=300, shapes=balls):
+    return average_labels(held_out(labels), points, size, shapes)[:, 0]
 
 
 def test_averages_of_a_line_without_noise_are_its_values():
@@ -43,6 +48,12 @@ def test_averages_have_little_noise_and_less_bias_than_one_fit():
     assert np.mean((average(f + NOISE) - f[:300]) ** 2) < 0.15
 
 
+def test_neighborhoods_that_are_long_where_f_does_not_vary_have_less_bias():
+    f, narrow = np.sin(4.0 * ROWS[:, 0]), np.diag([0.98, 0.01, 0.01])
+    long = average(f, shapes=lambda rows: np.tile(narrow, (len(rows), 1, 1)))
+    assert np.abs(long - f[:300]).mean() < 0.2 * np.abs(average(f) - f[:300]).mean()
+
+
 def test_a_few_first_rows_are_averaged_at_from_all_labels():
     few = average(NOISE, points=10)
     assert few.shape == (10,) and few == pytest.approx(average(NOISE)[:10])
@@ -51,9 +62,6 @@ def test_a_few_first_rows_are_averaged_at_from_all_labels():
     assert not np.allclose(average(halved, points=10), few)
 
 
-@pytest.mark.parametrize(
-    ("largest", "n", "expected"),
-    [(480.0, 8000, 0.5 * 480.0 * 2000 / 8000), (480.0, 40_000, 5.0 * 4), (1e6, 2000, 500.0)],
-)
-def test_the_size_follows_the_rows_and_the_dimension(largest, n, expected):
-    assert average_size(largest, held_out(NOISE), n) == pytest.approx(expected)
+def test_the_size_follows_the_dimension_and_ends_at_half_of_what_is_seen():
+    assert average_size(held_out(NOISE)) == 80.0
+    assert average_size(held_out(NOISE).seeing(100)) == 50.0

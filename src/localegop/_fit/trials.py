@@ -322,13 +322,18 @@ class Trial(Generic[D, M_co]):
 
     def average_labels(self) -> list[Array]:
         """Average the labels that each fold holds out, at the first points (m, K) of the fold."""
-        return [self._average_labels(fold) for fold in self.search.folds]
+        return [self._average_labels(k) for k in range(len(self.search.folds))]
 
-    def _average_labels(self, fold: NDArray[np.intp]) -> Array:
-        data = self.start.data
-        held_out = self.search.backend.gather(data, fold)
-        size = average_size(self.largest_size, held_out, data.n - len(fold))
-        return average_labels(held_out, POINTS // len(self.search.folds), size)
+    def _average_labels(self, k: int) -> Array:
+        """Average the labels of a fold in neighborhoods that were shaped without it."""
+        learned, data, held_out = self.holdout.fold(k), self.start.data, self.search.folds[k]
+        if self._fold_axes is not None:
+            data = self.search.start.data.rotated(self._fold_axes(k))
+        rows = self.search.backend.gather(data, held_out)
+        step = min(MOST_WIDE_STEPS, self.grid.steps[-1])
+        field = learned.field(self._wide_gradients) if step > 0 else learned.start
+        points = POINTS // len(self.search.folds)
+        return average_labels(rows, points, average_size(rows), lambda some: field.shapes_at(some, step))
 
     def compare_by(self, labels: Sequence[Array]) -> None:
         """From now on compare choices by other labels (m, K) of the first points of each fold.
@@ -352,9 +357,9 @@ class Trial(Generic[D, M_co]):
 
     @property
     def _wide_gradients(self) -> float | None:
-        """Size of the first neighborhoods that gradients are learned in; None for the usual."""
-        wide = self._averaged and self.search.settings.may_widen_gradients
-        return WIDE_GRADIENTS if wide and self.widest >= WIDE_GRADIENTS else None
+        """Size of the first neighborhoods that gradients are learned in under noise; None for the usual."""
+        allowed = self.search.settings.may_widen_gradients and self.widest >= WIDE_GRADIENTS
+        return WIDE_GRADIENTS if allowed else None
 
     def _widen(self, best: Choice) -> Choice:
         """Try larger sizes as long as the error falls, and return the best polynomial.
@@ -380,7 +385,10 @@ class Trial(Generic[D, M_co]):
 
     def _wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
         """List choices of twice the size, and such with gradients of neighborhoods of twice the size."""
-        size, gradients = best.size, best.gradient_size or self._wide_gradients
+        size, gradients = (
+            best.size,
+            best.gradient_size or (self._wide_gradients if self._averaged else None),
+        )
         if size is None:
             return []
         grids = [self.grid.at_size(2.0 * size, steps, gradients)] if self._may_widen(size) else []
