@@ -47,7 +47,7 @@ def inverse_distances(
     Returns
     -------
     inverse : ndarray of shape (n_frames, n_atoms * (n_atoms - 1) / 2)
-        1 / |r_a - r_b| for the pairs a < b in lexicographic order.
+        ``1 / |r_a - r_b|`` for the pairs a < b in lexicographic order.
     jacobian : ndarray of shape (n_frames, n_atoms * (n_atoms - 1) / 2, 3 * n_atoms)
         Only with ``return_jacobian``: derivatives by the coordinates x, y, z of atom 0, atom 1 and so on.
 
