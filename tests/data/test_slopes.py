@@ -7,7 +7,7 @@ import pytest
 
 from localegop._data.curves import Curves
 from localegop._data.rows import merge_rows
-from localegop._data.slopes import GivenSlopes
+from localegop._data.slopes import GivenSlopes, SlopeEquations, _padded
 from localegop._data.units import Units
 
 
@@ -155,3 +155,12 @@ def test_rows_with_other_directions_are_other_rows() -> None:
     assert rows.directions is not None
     assert rows.directions.ravel().tolist() == [1.0, 3.0]
     assert rows.sample_weight.tolist() == [2.0, 1.0]
+
+
+def test_equations_of_rows_are_filled_up_with_zeros():
+    direction, slope = np.arange(12.0).reshape(6, 2), np.arange(6.0)[:, None]
+    equations = SlopeEquations(np.array([0, 0, 1, 3, 3, 3]), direction, slope)
+    start, counts = np.array([0, 2, 3, 3]), np.array([2, 1, 0, 3])
+    along, slopes = _padded(equations, start, counts, np.array([3, 1]))
+    np.testing.assert_array_equal(along, [direction[3:6], [direction[2], [0.0, 0.0], [0.0, 0.0]]])
+    np.testing.assert_array_equal(slopes[:, :, 0], [[3.0, 4.0, 5.0], [2.0, 0.0, 0.0]])

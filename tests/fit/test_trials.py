@@ -300,6 +300,8 @@ def test_by_averages_gradients_come_from_wider_neighborhoods(monkeypatch):
     wider = one._wider_than(replace(wide, gradient_size=40.0), [0, 1])
     assert {each.gradient_size for each in wider if each.step} == {80.0}
     assert all(each.gradient_size is None for each in wider if each.step == 0)
+    after_none = one._wider_than(first, [0, 1])
+    assert {each.gradient_size for each in after_none if each.step} == {80.0}
 
 
 @pytest.mark.parametrize(
