@@ -12,7 +12,7 @@ CORE := CMakeLists.txt $(wildcard src/core/*)
 
 help:
 	@echo "make demo      run the main job on generated data: a table and a picture"
-	@echo "make test      lint, types and the quick tests (6 to 11 minutes on 2 cores); test-all takes the slow ones too"
+	@echo "make test      lint, types and the quick tests (6 to 8 minutes on 2 cores); test-all takes the slow ones too"
 	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
 	@echo "make browser   install Chromium (Debian), for the tests of the explorer; they are skipped without"
 	@echo "make numerics  the numerical tests as other processors would compute them"
