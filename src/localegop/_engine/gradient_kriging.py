@@ -141,7 +141,7 @@ class SolvedWithSlopes(SolvedProcess):
         """Value, gradient, variance factor and effective size at a row, without what it brings."""
         out = self._equations_of(np.array([row]))
         smoother = self._smoother_without(out)
-        share = _solve_each(self.inverse[np.ix_(out, out)][None], self.dual[out][None])[0]
+        share = solve_each(self.inverse[np.ix_(out, out)][None], self.dual[out][None])[0]
         dual = self.dual - np.einsum("na,ak->nk", self.inverse[:, out], share, optimize=False)
         dual[out] = 0.0
         near = self._near(self.rows[[row]])
@@ -160,7 +160,7 @@ class SolvedWithSlopes(SolvedProcess):
             rows = np.flatnonzero(counts == count)
             out = np.column_stack([rows, first[rows, None] + np.arange(count)])
             inner = self.inverse[out[:, :, None], out[:, None]]
-            residuals[rows] = _solve_each(inner, self.dual[out])[:, 0]
+            residuals[rows] = solve_each(inner, self.dual[out])[:, 0]
         return residuals
 
     def _variance_factor(self, smoother: Array) -> Array:
@@ -206,7 +206,7 @@ def covariances_of(process: GradientKriging, some: Observed, others: Observed) -
     return found
 
 
-def _solve_each(systems: Array, right: Array) -> Array:
+def solve_each(systems: Array, right: Array) -> Array:
     """Solve systems (m, s, s) for right-hand sides (m, s, K), as well as can be if one has no solution."""
     try:
         found: Array = np.linalg.solve(systems, right).astype(np.float64, copy=False)

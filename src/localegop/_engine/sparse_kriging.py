@@ -24,12 +24,10 @@ from localegop._data.slopes import GivenSlopes, SlopeEquations
 from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import (
     BLOCK,
-    GlobalFits,
     GlobalKriging,
     SolvedProcess,
     effective_sizes,
     kernels,
-    no_fits,
 )
 from localegop._engine.gradient_kriging import (
     GradientKriging,
@@ -37,6 +35,7 @@ from localegop._engine.gradient_kriging import (
     Observed,
     SolvedWithSlopes,
     covariances_of,
+    solve_each,
 )
 from localegop._engine.lapack import factorize, invert, invert_factor, solve
 
@@ -186,7 +185,8 @@ class SolvedSparsely(SolvedWithSlopes):
         back = there @ self.inverse
         inner = np.diag(noise) - back @ there.T
         residual = self.labels[equations] - there @ self.dual
-        share = _solve(inner, np.column_stack([residual, there @ back[0]]))
+        right = np.column_stack([residual, there @ back[0]])
+        share = solve_each(inner[None], right[None])[0]
         dual = self.dual - back.T @ share[:, :-1]
         weights = back[0] + back.T @ share[:, -1]
         gone, values = there @ weights, len(rows)
@@ -195,15 +195,7 @@ class SolvedSparsely(SolvedWithSlopes):
         factor = self._factor_from(np.maximum(squares, 0.0), of_values)
         return self.means + there[0] @ dual, dual, float(factor)
 
-    def without_own(self, own: NDArray[np.int64]) -> GlobalFits:
-        """Fits at some of the rows, each without its label and its slopes."""
-        if not len(own):
-            return no_fits(self.rows.shape[1], self.labels.shape[1])
-        with limited_blas(1, 1):
-            found = [self._alone(row) for row in own]
-        return GlobalFits(*(np.concatenate(each) for each in zip(*found, strict=True)))
-
-    def _alone(self, row: np.int64) -> tuple[Array, ...]:
+    def _without_row(self, row: int) -> tuple[Array, ...]:
         """Value, gradient, variance factor and effective size at a row, without what it brings."""
         value, dual, factor = self._without(np.array([row]))
         query = self.rows[[row]]
@@ -242,7 +234,8 @@ class SolvedSparsely(SolvedWithSlopes):
         for k in range(len(rows)):
             own = np.append(k, len(rows) + np.flatnonzero(known.slopes.row == k))
             noise = self.noise[equations[own]]
-            share = _solve(np.diag(noise) - back[own] @ there[own].T, residual[own])
+            inner = np.diag(noise) - back[own] @ there[own].T
+            share = solve_each(inner[None], residual[own][None])[0]
             found[k] = noise[0] * share[0]
         return found
 
@@ -250,12 +243,3 @@ class SolvedSparsely(SolvedWithSlopes):
 def _spread(n: int, count: int) -> NDArray[np.intp]:
     """Numbers of so many of n rows, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(count, n)).round().astype(np.intp))
-
-
-def _solve(system: Array, right: Array) -> Array:
-    """Solve a system, as well as can be if it has no solution by rounding."""
-    try:
-        found: Array = np.linalg.solve(system, right).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        found = np.linalg.lstsq(system, right)[0].astype(np.float64)
-    return found
