@@ -14,7 +14,7 @@ from localegop._engine.centers import Widths
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
-from localegop._engine.gradient_field import GradientField, learn_field, spread_points
+from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._engine.threads import work_together
@@ -38,7 +38,7 @@ from localegop._fit.process import ProcessBackend
 from localegop._fit.refining import refine_process
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
-from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points
+from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points, learn_at
 from localegop._predict.decisions import Decisions
 from localegop._predict.later import Later
 from localegop._predict.model import Model
@@ -345,16 +345,11 @@ def learn(backend: Backend[D, M_co], best: Start[D], progress: Progress) -> Lear
     if isinstance(choice.final, GlobalKriging):
         most = data.n  # the process is one of all rows
     points = anchor_points(settings, data.n, most)
-    site, largest_size = backend.own_site(data, points), choice.largest_size(data.largest_size)
-    anchors, reach, farther = backend.as_data(site), _reach(site), settings.farthest(data.n)
-    if choice.gradient_size is not None:
-        seen = settings.seen_for(choice.gradient_size, data.n)
-        site = backend.own_site(data.seeing(seen), points)
-    ridges, step = settings.ridges, choice.step
-    field = learn_field(site, anchors, decisions.update, ridges, step, progress, largest_size)
-    decisions = replace(decisions, reach=reach)
+    site = backend.own_site(data, points)
+    field = learn_at(backend, data, points, site, backend.as_data(site), decisions, progress)
+    decisions = replace(decisions, reach=_reach(site))
     if is_wide(choice, field):
-        data = data.seeing(farther)
+        data = data.seeing(settings.farthest(data.n))
         site = backend.own_site(data, points)
     return Learned(decisions, data, field, points, site, best.held_out)
 

@@ -24,7 +24,7 @@ from localegop._fit.initial_axes import global_agop
 from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
-from localegop._progress import SILENT
+from localegop._progress import SILENT, Progress
 from localegop._selection.averaged_labels import (
     AVERAGED_LOOKS,
     FEWEST_LABELS,
@@ -110,6 +110,24 @@ def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
     """Take the points to learn gradients at: some, or all where lengths are given in the data's units."""
     by_length = not settings.by_size or settings.exclusion_radius is not None
     return spread_points(n, n if by_length or settings.covariance_cap is not None else most)
+
+
+def learn_at(
+    backend: Backend[D, M_co],
+    data: D,
+    points: NDArray[np.int64],
+    site: Site,
+    anchors: LocalData,
+    decisions: Decisions,
+    progress: Progress,
+) -> GradientField:
+    """Learn the gradients that a choice wants at some points, whose site sees what is usual."""
+    settings, choice = decisions.settings, decisions.choice
+    if choice.gradient_size is not None:
+        seen = settings.seen_for(choice.gradient_size, data.n)
+        site = backend.own_site(data.seeing(seen), points)
+    largest = choice.largest_size(data.largest_size)
+    return learn_field(site, anchors, decisions.update, settings.ridges, choice.step, progress, largest)
 
 
 class Trial(Generic[D, M_co]):
@@ -442,13 +460,11 @@ class Trial(Generic[D, M_co]):
         anchors = backend.as_data(site)
 
         def learn(gradient_size: float | None) -> GradientField:
-            steps, around, largest = max(self.grid.steps), site, rest.largest_size
-            update = settings.update(decisions.units, gradient_size)
+            steps = max(self.grid.steps)
             if gradient_size is not None:
-                seen = settings.seen_for(gradient_size, rest.n)
-                steps, largest = min(steps, MOST_WIDE_STEPS), max(largest, gradient_size)
-                around = backend.own_site(rest.seeing(seen), points)
-            return learn_field(around, anchors, update, settings.ridges, steps, SILENT, largest)
+                steps = min(steps, MOST_WIDE_STEPS)
+            choice = Choice(steps, None, decisions.choice.final, gradient_size=gradient_size)
+            return learn_at(backend, rest, points, site, anchors, decisions.choosing(choice), SILENT)
 
         def see_farther() -> Site:
             farther = data.seeing(settings.farthest(data.n))
