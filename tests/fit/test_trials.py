@@ -137,6 +137,24 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert len(looked) == len(expected) and set(looked) == expected
 
 
+@pytest.mark.parametrize(("times", "compete"), [(1.9, True), (2.1, False)])
+def test_polynomials_that_were_clearly_worse_in_other_axes_do_not_compete(times, compete):
+    first, second = trial(), trial()
+    is_process = [isinstance(one.final, GlobalKriging) for one in first.opening.choices]
+    second.search.least_errors[Polynomial] = times * first.opening.means[is_process].min()
+    kinds = {type(one.final) for one in second.opening.choices}
+    assert (Polynomial in kinds) is compete
+
+
+def test_the_least_errors_of_each_kind_are_noted():
+    one = trial()
+    least = {kind: np.inf for kind in (Polynomial, GlobalKriging)}
+    for choice, mean in zip(one.opening.choices, one.opening.means, strict=True):
+        if type(choice.final) in least:
+            least[type(choice.final)] = min(least[type(choice.final)], mean)
+    assert {kind: one.search.least_errors[kind] for kind in least} == least
+
+
 def test_local_kriging_has_a_first_look_where_errors_are_small():
     found = search(n_iter=1, labels=CLEAN)
     kinds = {type(each.final) for each in Trial(found, found.start).opening.choices}

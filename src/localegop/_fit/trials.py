@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Generic
 
@@ -60,7 +60,8 @@ NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within wh
 WIDE_GRADIENTS = 480.0  # size of neighborhoods for gradients where noise is most of every error
 MOST_WIDE_STEPS = 2  # of the recursion with such gradients, which find their shapes at once
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
-KINDS = (Polynomial, GlobalKriging, Kriging)  # the slowest last, see `Trial._let_join`
+CLEARLY_WORSE = 2.0  # times the error of another kind in some axes: no need to compete there
+KINDS = (GlobalKriging, Polynomial, Kriging)  # the slowest last, see `Trial._may_win`
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,15 @@ class Search(Generic[D, M_co]):
     backend: Backend[D, M_co]
     start: Start[D]
     folds: list[NDArray[np.intp]]
+    least_errors: dict[type, float] = field(
+        default_factory=dict
+    )  # by kind of final fits, in any axes so far
+
+    def note_errors(self, race: Race) -> None:
+        """Note the least errors of each kind of final fits that a race has seen."""
+        for choice, mean in zip(race.choices, race.means, strict=True):
+            kind = type(choice.final)
+            self.least_errors[kind] = min(float(mean), self.least_errors.get(kind, math.inf))
 
     @property
     def settings(self) -> Settings:
@@ -194,14 +204,22 @@ class Trial(Generic[D, M_co]):
         return race
 
     def _let_join(self, race: Race, kinds: Iterable[type]) -> None:
-        """Let the best of some kinds of final fits join; local kriging, which is slow, only if it may win.
-
-        It is hardly better than processes of all rows where errors are large.
-        """
+        """Let the best of some kinds of final fits join, but local ones only if they may win."""
         for kind in kinds:
-            unlikely = self.search.may_use_all_rows and race.choices and float(race.means.min()) > FINE
-            if kind is not Kriging or not unlikely:
+            if self._may_win(kind, float(race.means.min()) if race.choices else math.inf):
                 race.join(self._find_first(kind))
+                self.search.note_errors(race)
+
+    def _may_win(self, kind: type, least: float) -> bool:
+        """Whether a kind of final fits may be better than what has this error here.
+
+        Local kriging, which is slow, is hardly better than processes of all rows where errors are large.
+        The others hardly are where they were clearly worse in all axes so far, but logistic fits follow them.
+        """
+        if kind is Kriging:
+            return not (self.search.may_use_all_rows and FINE < least < math.inf)
+        clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
+        return self.search.settings.classifies or not clearly_worse
 
     def _find_first(self, kind: type) -> list[Choice]:
         """Find the choices of a kind that come through a first look; none if there may be none."""

@@ -58,7 +58,8 @@ class GlobalSearch:
 
     def best(self, guesses: Sequence[GlobalKriging]) -> list[GlobalKriging]:
         """Find the best process near each guess; the best of all comes first."""
-        found = work_together([partial(self._descend, guess) for guess in guesses], self.threads)
+        with limited_blas(1, 1):
+            found = work_together([partial(self._descend, guess) for guess in guesses], self.threads)
         return sorted(found, key=self.error)
 
     def refine(self, process: GlobalKriging) -> GlobalKriging:
@@ -72,20 +73,25 @@ class GlobalSearch:
         def moved(process: GlobalKriging, longer: float, larger: float) -> GlobalKriging:
             return _on_grid(_moved(process, longer, larger), unit)  # to the very numbers, whatever the way
 
-        for longer, larger in FINER:
-            both = (longer, 1.0 / larger), (1.0 / longer, larger)  # what errors hardly tell apart
-            moves = ((1.0, larger), (1.0, 1.0 / larger), (longer, 1.0), (1.0 / longer, 1.0), *both)
-            process = descend(process, moves, moved, self.error, ANY_BETTER)
+        with limited_blas(1, 1):
+            for longer, larger in FINER:
+                both = (longer, 1.0 / larger), (1.0 / longer, larger)  # what errors hardly tell apart
+                moves = ((1.0, larger), (1.0, 1.0 / larger), (longer, 1.0), (1.0 / longer, 1.0), *both)
+                process = descend(process, moves, moved, self._error, ANY_BETTER)
         return process
 
     def error(self, process: GlobalKriging) -> float:
         """Mean squared leave-one-out error, in units of the labels."""
+        with limited_blas(1, 1):
+            return self._error(process)
+
+    def _error(self, process: GlobalKriging) -> float:
         if process not in self._errors:
             self._errors[process] = self._measure(process)
         return self._errors[process]
 
     def _descend(self, process: GlobalKriging) -> GlobalKriging:
-        return descend(process, MOVES, _moved, self.error)
+        return descend(process, MOVES, _moved, self._error)
 
     def _measure(self, process: GlobalKriging) -> float:
         try:
@@ -99,11 +105,10 @@ class GlobalSearch:
     def _error_in(self, system: Array, process: GlobalKriging) -> float:
         """Mean squared leave-one-out error for covariances (m, m), which are lost."""
         system[np.diag_indices_from(system)] += process.ridge / self.weight
-        with limited_blas(1, 1):
-            if not factorize(system):
-                return np.inf
-            dual = solve(system, self.labels)
-            invert_factor(system)
+        if not factorize(system):
+            return np.inf
+        dual = solve(system, self.labels)
+        invert_factor(system)
         inverse = np.einsum("ij,ij->j", system, system)  # its diagonal
         residuals = dual / inverse[:, None]
         return mean_square(residuals, self.weight)
