@@ -213,8 +213,8 @@ class Trial(Generic[D, M_co]):
     def _may_win(self, kind: type, least: float) -> bool:
         """Whether a kind of final fits may be better than what has this error here.
 
-        Local kriging, which is slow, is hardly better than processes of all rows where errors are large.
-        The others hardly are where they were clearly worse in all axes so far, but logistic fits follow them.
+        Local kriging, which is slow, is hardly better than processes of all rows if errors are large.
+        The others hardly are where they were clearly worse in all axes so far; logistic fits follow them.
         """
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
