@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import settings
-from localegop._fit import initial_curves, plan, robustness, trials
+from localegop._fit import averaged_trial, initial_curves, plan, robustness, trials
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -205,8 +205,15 @@ def test_axes_from_slopes(client):
 
 
 def test_averaged_labels_and_gradients_of_wide_neighborhoods_under_noise(client, monkeypatch, tmp_path):
-    for name, value in (("FEWEST_LABELS", 500), ("WIDE_GRADIENTS", 60.0), ("SMALL_VARIANCE", 1.0)):
-        monkeypatch.setattr(trials, name, value)
+    rules = {
+        "LARGEST_RADIUS": 1.0,
+        "SURELY": 1e9,
+        "FEWEST_LABELS": 500,
+        "WIDE_GRADIENTS": 60.0,
+        "SMALL_VARIANCE": 1.0,
+    }
+    for name, value in rules.items():
+        monkeypatch.setattr(averaged_trial, name, value)
     monkeypatch.setattr(settings, "NEAREST", 90)
     y = np.sin(4.0 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=len(X))
     parameters = {"initial_metric": "variance", "final": "polynomial", "random_state": 0}

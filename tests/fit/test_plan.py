@@ -207,7 +207,7 @@ def test_folds_with_fewer_axes_than_the_choice_has_quadratic_directions():
 class MadeUpTrial:
     """A trial of choices with such errors at a hundred points, give or take a swing; notes how it ends."""
 
-    looks, can_average = Looks(50, 100, 150, 180), False
+    looks = Looks(50, 100, 150, 180)
 
     def __init__(self, means, n=1000, swing=0.01):
         errors = np.tile(means, (200, 1)) + swing * np.tile([1.0, -1.0], 100)[:, None]
@@ -226,6 +226,7 @@ class MadeUpTrial:
 def settle(monkeypatch, *trials):
     """Which of these trials wins, and how each was finished."""
     monkeypatch.setattr(plan, "remember_rivals", lambda *_: None)
+    monkeypatch.setattr(plan, "can_average", lambda _: False)
     winner = plan._settle(list(trials))[0]
     return trials.index(winner), [each.finished for each in trials]
 

@@ -1,9 +1,8 @@
 """Trials in several axes: where gradients are learned, and which choices come through their races."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from tests.fit.made_up import CLEAN, X, Y, search, trial
 
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
@@ -14,26 +13,7 @@ from localegop._fit import trials
 from localegop._fit.plan import _start
 from localegop._fit.process import ProcessBackend
 from localegop._fit.trials import Search, Trial, anchor_points
-from localegop._selection.averaged_labels import AVERAGED_LOOKS
 from localegop._selection.folds import draw_folds
-from localegop._selection.global_search import as_choice
-from localegop._selection.race import Race
-from localegop.datasets import make_helix
-from localegop.schedules import EffectiveSampleSize
-
-X, Y = make_helix(240, 3, noise=0.1, random_state=0)
-_, CLEAN = make_helix(240, 3, random_state=0)
-
-
-def search(n=240, labels=Y, **parameters):
-    backend = ProcessBackend(merge_rows(X[:n], labels[:n, None], np.ones(n)))
-    settings = LocalEGOPRegressor(n_jobs=1, **parameters)._settings()
-    return Search(backend, _start(backend, settings), draw_folds(n, 0))
-
-
-def trial(**parameters):
-    found = search(**parameters)
-    return Trial(found, found.start)
 
 
 @pytest.mark.parametrize(
@@ -250,109 +230,3 @@ def test_kriging_for_noise_competes_where_the_best_of_the_others_is_not_precise(
     monkeypatch.setattr(trials, "noisy_processes", lambda *given: asked.append(given) or those(*given))
     assert trial(n_iter=1, labels=labels, final="kriging").opening.choices
     assert len(asked) == noisy
-
-
-def test_choices_meet_averages_of_labels_which_have_less_noise(monkeypatch):
-    """The labels of all held-out points tell f at the first of each fold; from then on these count."""
-    monkeypatch.setattr(trials, "FEWEST_LABELS", 4000)
-    rows, noisy = make_helix(4000, 3, noise=0.3, random_state=1)
-    _, clean = make_helix(4000, 3, random_state=1)
-    backend = ProcessBackend(merge_rows(rows, noisy[:, None], np.ones(4000)))
-    start = _start(backend, LocalEGOPRegressor(n_jobs=1, n_iter=1)._settings())
-    folds = draw_folds(4000, 0)
-    one = Trial(Search(backend, start, folds), start)
-    assert one.can_average and one.holdout.count == 4000
-    averages = one.average_labels()
-    assert [len(each) for each in averages] == [trials.POINTS // 5] * 5
-    order = np.lexsort(rows.T[::-1])  # distinct rows are sorted
-    truth = start.decisions.units.labels(clean[order][:, None])
-    given = start.decisions.units.labels(noisy[order][:, None])
-    for fold, own in zip(folds, averages, strict=True):
-        first = fold[: len(own)]
-        assert np.mean((own - truth[first]) ** 2) < 0.3 * np.mean((given[first] - truth[first]) ** 2)
-    choice = Choice(0, 480.0, Polynomial(1, 0, 1e-4))
-    before, _, _ = one.holdout.predictions(choice, 60)  # of the first fold
-    one.race = Race(one.holdout, [choice])
-    one.compare_by(averages)
-    assert one.race.choices == [choice] and one.race.points == one.looks.second == AVERAGED_LOOKS.second
-    assert one.race.errors[:60, 0] == pytest.approx(((before - averages[0][:60]) ** 2)[:, 0])
-
-
-def test_labels_of_classes_and_of_few_rows_are_not_averaged():
-    assert not trial().can_average
-
-
-def test_a_fit_by_averages_tells_its_error_by_the_labels_given(monkeypatch):
-    """Its choice is made by labels with little noise, but predictions are compared with those of users."""
-    monkeypatch.setattr(trials, "FEWEST_LABELS", 3000)
-    asked = []
-    ask = Trial.average_labels
-    monkeypatch.setattr(Trial, "average_labels", lambda self: asked.append(self.origin) or ask(self))
-    rows, noisy = make_helix(3000, 3, noise=0.5, random_state=2)
-    model = LocalEGOPRegressor(n_jobs=1, final="polynomial").fit(rows, noisy)
-    assert len(asked) == 1
-    noise = 0.25 / 1.25  # of the variance of the labels
-    assert 0.7 * noise < model.choice_.error < 1.4 * noise
-
-
-def noisy_trial(monkeypatch, **parameters):
-    """A trial that may compare by averages, at all points, by gradients from neighborhoods of 60 rows."""
-    monkeypatch.setattr(trials, "FEWEST_LABELS", 200)
-    monkeypatch.setattr(trials, "WIDE_GRADIENTS", 60.0)
-    return trial(max_neighbors=None, **parameters)
-
-
-def test_by_averages_gradients_come_from_wider_neighborhoods(monkeypatch):
-    one = noisy_trial(monkeypatch, n_iter=4)
-    first, later = Choice(0, 60.0, Polynomial(1, 0, 1e-4)), Choice(4, 60.0, Polynomial(1, 0, 1e-4))
-    one.race = Race(one.holdout, [first, later])
-    one.compare_by(one.average_labels())
-    wide = replace(later, step=trials.MOST_WIDE_STEPS, gradient_size=60.0)
-    assert one.race.choices == [first, wide]
-    found = one.holdout.fold(0).field(60.0)
-    assert len(found.gradients) == trials.MOST_WIDE_STEPS
-    assert [found.update.schedule.effective_size(t) for t in (0, 3)] == [60.0, 30.0]
-    usual = one.holdout.fold(0).field(None)
-    assert not np.allclose(found.gradients[0], usual.gradients[0])
-    monkeypatch.setattr(trials, "WIDE_GRADIENTS", 40.0)
-    wider = one._wider_than(replace(wide, gradient_size=40.0), [0, 1])
-    assert {each.gradient_size for each in wider if each.step} == {80.0}
-    assert all(each.gradient_size is None for each in wider if each.step == 0)
-    after_none = one._wider_than(first, [0, 1])
-    assert {each.gradient_size for each in after_none if each.step} == {80.0}
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"schedule": EffectiveSampleSize(80, 40, 2)}, {"covariance_cap": 1.0}]
-)
-def test_gradients_stay_as_asked_for_where_parameters_say_how(monkeypatch, parameters):
-    one = noisy_trial(monkeypatch, **parameters)
-    later = Choice(1, 60.0, Polynomial(1, 0, 1e-4))
-    one.race = Race(one.holdout, [later])
-    one.compare_by(one.average_labels())
-    assert one.race.choices == [later]
-
-
-def test_points_are_the_rows_at_which_choices_are_compared(monkeypatch):
-    one = noisy_trial(monkeypatch)
-    assert np.array_equal(one.points, np.concatenate(one.search.folds))
-    one.race = Race(one.holdout, [Choice(0, 60.0, Polynomial(1, 0, 1e-4))])
-    averages = [one.start.data.labels[fold] for fold in one.search.folds]
-    one.compare_by(averages)
-    _, labels, _ = one.holdout.predictions(one.race.choices[0], 240)
-    assert sorted(one.points) == list(range(240))
-    assert np.array_equal(labels, one.start.data.labels[one.points])
-
-
-def test_noise_is_most_where_wide_polynomials_are_about_the_best():
-    one, wide = trial(), Choice(0, 120.0, Polynomial(1, 0, 1e-4))
-    one.race = Race(one.holdout, [wide])
-    one.race.run_to(50)
-    assert one.race.variances[0] < 0.05 and one.noise_is_most
-    narrow = replace(wide, size=12.0)
-    one.race = Race(one.holdout, [narrow])
-    one.race.run_to(50)
-    assert one.race.variances[0] > 0.05 and not one.noise_is_most
-    one.race = Race(one.holdout, [as_choice(GlobalKriging(2.0, 1e-2))])
-    one.race.run_to(50)
-    assert not one.noise_is_most

@@ -62,6 +62,5 @@ def test_a_few_first_rows_are_averaged_at_from_all_labels():
     assert not np.allclose(average(halved, points=10), few)
 
 
-def test_the_size_follows_the_dimension_and_ends_at_half_of_what_is_seen():
-    assert average_size(held_out(NOISE)) == 80.0
-    assert average_size(held_out(NOISE).seeing(100)) == 50.0
+def test_the_size_follows_the_dimension():
+    assert average_size(3) == 80.0

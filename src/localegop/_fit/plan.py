@@ -18,6 +18,13 @@ from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._engine.threads import work_together
+from localegop._fit.averaged_trial import (
+    AveragedTrial,
+    average_labels_of,
+    can_average,
+    is_surely_beaten,
+    noise_is_most,
+)
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.class_calibration import calibrate_classes, uncalibrated_classes
 from localegop._fit.initial_axes import (
@@ -284,12 +291,20 @@ def _most_promising(trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
 def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, Rivals]:
     """Finish the races of the trials that may be the best, and take the best choice of all.
 
-    Its squared errors (m,) at held-out points are returned, too, and its rivals.
+    Its squared errors (m,) at held-out points are returned, too, and its rivals. What averages of labels
+    lead to is taken unless the labels as given speak against it.
     """
     best, *others = sorted(trials, key=_least_error)
     left = [best, *(trial for trial in others if _may_be_better(trial.race, best.race))]
-    if best.can_average and best.noise_is_most:
-        left = [_best_by_averages(left)]
+    if can_average(best) and noise_is_most(best):
+        found = _finish([_best_by_averages(left)])
+        if not is_surely_beaten(found[0], found[1], best):
+            return found
+    return _finish(left)
+
+
+def _finish(left: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, Rivals]:
+    """Finish the races of some trials, the best of which comes first; see :func:`_settle`."""
     for trial in left:
         trial.finish(widen=trial is left[0] or trial.start.data.n >= MANY_ROWS)
     final = Final([trial.race for trial in left])
@@ -308,11 +323,9 @@ def _least_error(trial: Trial[D, M_co]) -> float:
 
 
 def _best_by_averages(trials: list[Trial[D, M_co]]) -> Trial[D, M_co]:
-    """Average the labels held out, by which trials compare their choices from now on; return the best."""
-    labels = trials[0].average_labels()
-    for trial in trials:
-        trial.compare_by(labels)
-    return min(trials, key=_least_error)
+    """Average the labels held out; return the trial that is the best by these."""
+    labels = average_labels_of(trials[0])
+    return min((AveragedTrial(trial, labels) for trial in trials), key=_least_error)
 
 
 def _may_be_better(race: Race, best: Race, errors: float = 1.0) -> bool:

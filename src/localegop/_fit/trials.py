@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Generic
 
@@ -25,19 +25,10 @@ from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT, Progress
-from localegop._selection.averaged_labels import (
-    AVERAGED_LOOKS,
-    FEWEST_LABELS,
-    NEARLY,
-    POINTS,
-    SMALL_VARIANCE,
-    average_labels,
-    average_size,
-)
 from localegop._selection.folds import MOST_TESTED
 from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
 from localegop._selection.gradient_search import find_gradient_processes
-from localegop._selection.holdout import Holdout, LearnedFold, mixed_parts, weighted_means
+from localegop._selection.holdout import Holdout, LearnedFold, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.losses import LogLoss, Loss, SquaredError
 from localegop._selection.race import Looks, Race
@@ -57,8 +48,9 @@ MOST_LIKE, FEW_LOGISTIC = 1, 1  # polynomials that logistic fits are made like, 
 MOST_STEPS = 2  # after which kriging is tried again
 FINE = 5e-3  # error over variance below which local kriging is tried beside processes of all rows
 NOT_CLEARLY_WORSE = 1.5  # times the error of the best global process, within which others compete
-WIDE_GRADIENTS = 480.0  # size of neighborhoods for gradients where noise is most of every error
-MOST_WIDE_STEPS = 2  # of the recursion with such gradients, which find their shapes at once
+MOST_WIDE_STEPS = (
+    2  # of the recursion with gradients from wide neighborhoods, which find their shapes at once
+)
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 CLEARLY_WORSE = 2.0  # times the error of another kind in some axes: no need to compete there
 KINDS = (GlobalKriging, Polynomial, Kriging)  # the slowest last, see `Trial._may_win`
@@ -162,6 +154,8 @@ class Trial(Generic[D, M_co]):
         Numbers of the rows at which choices are compared, in that order.
     """
 
+    kept_of_wider = OF_EACH_KIND  # choices of larger sizes that may reach the final
+
     def __init__(
         self,
         search: Search[D, M_co],
@@ -172,19 +166,18 @@ class Trial(Generic[D, M_co]):
         first_kinds: tuple[type, ...] = KINDS,
     ) -> None:
         self.search, self.start, self.origin, self.first_kinds = search, start, origin, first_kinds
-        self._fold_axes = None if fold_axes is None else cache(fold_axes)
+        self.fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
         self.holdout = Holdout(
             self._learn_fold, [min(len(fold), MOST_TESTED) for fold in search.folds], loss=search.new_loss()
         )
 
-        self._given, self._averaged = self.holdout, False
         self.points = np.concatenate([fold[:MOST_TESTED] for fold in search.folds])
 
     def errors_of(self, choice: Choice, points: int) -> tuple[Array, float]:
-        """Errors (m,) of a choice at the first held-out points, and their mean, by the labels given."""
-        errors, weight = self._given.errors([choice], 0, points)
+        """Errors (m,) of a choice at the first held-out points, and their mean."""
+        errors, weight = self.holdout.errors([choice], 0, points)
         return np.ascontiguousarray(errors[:, 0]), float(weighted_means(errors, weight)[0])
 
     @cached_property
@@ -225,7 +218,7 @@ class Trial(Generic[D, M_co]):
         """Find the choices of a kind that come through a first look; none if there may be none."""
         settings = self.search.settings
         if kind is Polynomial and settings.may_fit_polynomials:
-            coarse = self._choices(self.grid.coarse())
+            coarse = self.choices_of(self.grid.coarse())
             return self._best_of(coarse, max(len(coarse) // 3, 1))
         if kind is Kriging and settings.may_krige:
             processes = self._race_processes()
@@ -248,7 +241,7 @@ class Trial(Generic[D, M_co]):
         best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
         if best[Polynomial]:
             race.keep(MOST_COMPARED, OF_EACH_KIND)
-            race.join(self._best_of(self._choices(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
+            race.join(self._best_of(self.choices_of(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
             race.join(self._find_logistic(race))
         if best[Kriging] and self.grid.steps[-1] > 0:
             race.join(self._race_later(best[Kriging], self._steps_of(race) or steps))
@@ -333,105 +326,34 @@ class Trial(Generic[D, M_co]):
             if widen:
                 best = self._widen(best)
             finer = self.grid.finer(best, self.widest if widen else self.largest_size)
-            race.join(self._best_of(self._choices(finer), MOST_COMPARED))
+            race.join(self._best_of(self.choices_of(finer), MOST_COMPARED))
         race.keep(FINISHERS, OF_EACH_KIND)
         race.look_closer()
 
-    @property
-    def can_average(self) -> bool:
-        """Whether labels are numbers, and so many that averages of those held out tell f well."""
-        return self.start.data.n >= FEWEST_LABELS and not self.search.settings.classifies
-
-    @property
-    def noise_is_most(self) -> bool:
-        """Whether polynomials are about the best, and err by far less than labels do, by their variance."""
-        race = self.race
-        expected = np.where(race.is_process, np.inf, race.expected())
-        if not np.isfinite(expected).any():
-            return False
-        best = int(np.argmin(expected))
-        about_the_best = race.means[best] < NEARLY * race.means.min()
-        return bool(about_the_best and race.variances[best] < SMALL_VARIANCE)
-
-    def _may_widen(self, size: float | None) -> bool:
-        return size is not None and 1.5 * size > self.largest_size and 2.0 * size <= self.widest
-
-    def average_labels(self) -> list[Array]:
-        """Average the labels that each fold holds out, at the first points (m, K) of the fold."""
-        return [self._average_labels(k) for k in range(len(self.search.folds))]
-
-    def _average_labels(self, k: int) -> Array:
-        """Average the labels of a fold in neighborhoods that were shaped without it."""
-        learned, data, held_out = self.holdout.fold(k), self.start.data, self.search.folds[k]
-        if self._fold_axes is not None:
-            data = self.search.start.data.rotated(self._fold_axes(k))
-        rows = self.search.backend.gather(data, held_out)
-        step = min(MOST_WIDE_STEPS, self.grid.steps[-1])
-        field = learned.field(self._wide_gradients) if step > 0 else learned.start
-        points = POINTS // len(self.search.folds)
-        return average_labels(rows, points, average_size(rows), lambda some: field.shapes_at(some, step))
-
-    def compare_by(self, labels: Sequence[Array]) -> None:
-        """From now on compare choices by other labels (m, K) of the first points of each fold.
-
-        Gradients, which noise hides too, come from wider neighborhoods than usual.
-        """
-        self._averaged = True
-        choices = [self._with_gradients(one, self._wide_gradients) for one in self.race.choices]
-        self.looks = AVERAGED_LOOKS
-        self.holdout = self.holdout.relabelled(labels)
-        parts = mixed_parts([len(own) for own in labels])
-        self.points = np.concatenate([self.search.folds[k][points] for k, points in parts])
-        self.race = Race(self.holdout, choices)
-        self.race.run_to(self.looks.second)
-
-    def _with_gradients(self, choice: Choice, size: float | None) -> Choice:
-        """Return a choice with gradients of neighborhoods of another size, after a few steps at most."""
-        if choice.step == 0 or size is None:
-            return choice
-        return replace(choice, step=min(choice.step, MOST_WIDE_STEPS), gradient_size=size)
-
-    @property
-    def _wide_gradients(self) -> float | None:
-        """Size of the first neighborhoods that gradients are learned in under noise; None for the usual."""
-        allowed = self.search.settings.may_widen_gradients and self.widest >= WIDE_GRADIENTS
-        return WIDE_GRADIENTS if allowed else None
-
     def _widen(self, best: Choice) -> Choice:
-        """Try larger sizes as long as the error falls, and return the best polynomial.
-
-        Where labels are averaged, which takes the noise away that hid so far which steps are good, each of
-        them has a chance, and gradients are learned from wider neighborhoods as long as that is better.
-        """
+        """Try larger sizes as long as the error falls, and return the best polynomial."""
         race = Race(self.holdout, [best])
         race.run_to(self.looks.second)
-        wider = self._wider_than(best, [best.step])
-        if self._averaged and best.size is not None:
-            steps = [step for step in self.grid.steps if step <= MOST_WIDE_STEPS]
-            grid = self.grid.at_size(best.size, steps, self._wide_gradients)
-            wider = [*self._choices(grid), *self._wider_than(best, steps)]
+        wider = self.first_wider(best)
         while wider:
             race.join(self._best_of(wider, MOST_COMPARED))
             race.keep(MOST_COMPARED)
             if race.best not in wider:
                 break
-            wider = self._wider_than(race.best, [race.best.step])
-        self.race.join(race.ranked[: FINISHERS if self._averaged else OF_EACH_KIND])
+            wider = self.wider_than(race.best, [race.best.step])
+        self.race.join(race.ranked[: self.kept_of_wider])
         return race.best
 
-    def _wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
-        """List choices of twice the size, and such with gradients of neighborhoods of twice the size."""
-        size, gradients = (
-            best.size,
-            best.gradient_size or (self._wide_gradients if self._averaged else None),
-        )
-        if size is None:
+    def first_wider(self, best: Choice) -> list[Choice]:
+        """List what is tried first where the best polynomial is about as wide as can be."""
+        return self.wider_than(best, [best.step])
+
+    def wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
+        """List choices of twice the size, if that may be had and the size is not small."""
+        size = best.size
+        if size is None or 1.5 * size <= self.largest_size or 2.0 * size > self.widest:
             return []
-        grids = [self.grid.at_size(2.0 * size, steps, gradients)] if self._may_widen(size) else []
-        later = [step for step in steps if step > 0]
-        if later and gradients is not None and 2.0 * gradients <= self.widest:
-            grids.append(self.grid.at_size(size, later, 2.0 * gradients))
-        return [one for grid in grids for one in self._choices(grid)]
+        return self.choices_of(self.grid.at_size(2.0 * size, steps, best.gradient_size))
 
     @property
     def widest(self) -> float:
@@ -454,7 +376,7 @@ class Trial(Generic[D, M_co]):
 
     def _axes_of_fold(self, k: int) -> Array:
         """Axes (D, r) of a fold, relative to the initial ones."""
-        return self.start.axes if self._fold_axes is None else self._fold_axes(k)
+        return self.start.axes if self.fold_axes is None else self.fold_axes(k)
 
     def _best_of(self, choices: list[Choice], count: int) -> list[Choice]:
         """Race some choices through a first look, and return the best of them."""
@@ -463,15 +385,20 @@ class Trial(Generic[D, M_co]):
         race.keep(count)
         return race.choices
 
-    def _choices(self, grid: SearchGrid) -> list[Choice]:
+    def choices_of(self, grid: SearchGrid) -> list[Choice]:
+        """List what is in a grid."""
         return grid.choices(self.start.data.dimension)
+
+    def data_for_fold(self, k: int) -> D:
+        """All data in the axes of a fold."""
+        if self.fold_axes is None:
+            return self.start.data
+        return self.search.start.data.rotated(self.fold_axes(k))
 
     def _learn_fold(self, k: int) -> LearnedFold:
         """Learn a field without the points of a fold."""
         backend, settings, decisions = self.search.backend, self.search.settings, self.start.decisions
-        data = self.start.data
-        if self._fold_axes is not None:
-            data = self.search.start.data.rotated(self._fold_axes(k))
+        data = self.data_for_fold(k)
         rest, held_out = backend.hold_out(data, self.search.folds[k], MOST_TESTED)
         points = anchor_points(settings, rest.n, FOLD_ANCHORS)
         site = backend.own_site(rest, points)

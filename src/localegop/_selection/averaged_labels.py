@@ -21,20 +21,19 @@ Array = NDArray[np.float64]
 Shapes = Callable[[Array], Array]
 
 FEWEST_LABELS = 5000  # rows of a fit from which on labels are averaged
+LARGEST_RADIUS = 0.75  # of a ball of the rows averaged at once, when one of all that are held out has 1
 # and what else it takes: a variance factor of the best polynomial below this, since noise then hides the
 # differences, and an error that is not above so many times that of kriging.
 SMALL_VARIANCE, NEARLY = 0.05, 1.1
 AVERAGED_LOOKS = Looks(200, 400, 700, 1000)
 POINTS = AVERAGED_LOOKS.last  # held-out points at which labels are averaged
-POINTS_PER_TERM, RIDGE = (
-    20.0,
-    1e-6,
-)  # of the fits that average; with five rows a term most of the noise stays
+POINTS_PER_TERM = 20.0  # of the fits that average; with five rows a term most of the noise stays
+RIDGE = 1e-6  # of these fits
 
 
-def average_size(held_out: LocalData) -> float:
+def average_size(dimension: int) -> float:
     """Effective size of the neighborhoods that labels held out are averaged in."""
-    return float(min(POINTS_PER_TERM * (1 + held_out.dimension), held_out.largest_size))
+    return POINTS_PER_TERM * (1 + dimension)
 
 
 def average_labels(held_out: LocalData, points: int, size: float, find_shapes: Shapes) -> Array:
