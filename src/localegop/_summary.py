@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._explain.overall import correlations_of
 from localegop._predict.decisions import FORGOTTEN, Decisions
 from localegop._predict.model import Model
@@ -117,7 +118,7 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
     """How neighborhoods came about, and how large they are."""
     if strategy == "query":
         return f"learned for each query in up to {choice.step} steps, by fits at points sampled around it"
-    if choice.final.kind in ("global", "gradients"):
+    if isinstance(choice.final, GlobalKriging):
         return "none: one metric everywhere, and all rows at once"
     size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
     if choice.step == 0:
@@ -127,9 +128,9 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
-    if final.kind in ("global", "gradients"):
+    if final.kind in ("global", "functions", "gradients"):
         kind = "rough" if final.rough else "smooth"
-        slopes = ""
+        slopes = f", made of functions at {final.n_places} rows" if final.kind == "functions" else ""
         if final.kind == "gradients":
             known = f"along {_count(final.n_slopes, 'leading direction')}"
             if final.n_places:

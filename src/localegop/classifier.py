@@ -53,7 +53,7 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
     final : {"auto", "polynomial", "logistic", "kriging", "global"}, default="auto"
         The final fit: local polynomials of the one-hot labels; local multinomial logistic regression,
         weighted and with a ridge, linear or with products of the leading directions; kriging of the one-hot
-        labels; or one Gaussian process of all rows, up to 2,500 of them. "auto" takes what has the least
+        labels; or one Gaussian process of all rows, up to 20,000 of them. "auto" takes what has the least
         log loss at held-out points.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, 1 for classes that are not named; "balanced" gives

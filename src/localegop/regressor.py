@@ -86,7 +86,8 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         The final fit: a local polynomial of the ``degree`` above; kriging, a Gaussian process of up to 200
         neighbors in the learned metric, whose length, ridge, trend (linear or none) and covariance
         (Gaussian or exponential) are chosen at held-out points; or "global", one Gaussian process of all
-        rows, up to 2,500 of them, in one metric that is learned from the slopes of f. "auto" takes what has
+        rows, up to 20,000 of them (from 2,500 on made of few functions), in one metric that is learned from
+        the slopes of f. "auto" takes what has
         the smallest error at held-out points; polynomials if a ``degree`` is given. Global processes take
         part only where no parameter limits what a fit may look at. The query strategy knows polynomials
         only.

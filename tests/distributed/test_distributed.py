@@ -14,7 +14,9 @@ from sklearn.metrics import r2_score
 
 from localegop import LocalEGOPRegressor
 from localegop._engine import settings
+from localegop._engine.few_functions import FunctionKriging
 from localegop._fit import averaged_trial, initial_curves, plan, robustness, trials
+from localegop._selection import global_search
 from localegop.datasets import make_helix
 
 pytest.importorskip("distributed")
@@ -442,3 +444,18 @@ def test_curves_of_skewed_features(client, metric, tmp_path, monkeypatch):
     fits, there = again.to_local().localize(near), plain.localize(near, errors=False)
     assert np.array_equal(fits.gradient, there.gradient)
     assert np.array_equal(fits.feature_scale, there.feature_scale)
+
+
+def test_a_process_of_few_functions_is_that_of_one_process(client, monkeypatch):
+    """Rows are gathered for it; as many of them as one process can hold."""
+    for module in (settings, plan):
+        monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(global_search, "FEW_PLACES", 30)
+    plain = LocalEGOPRegressor(final="global", n_jobs=1).fit(X[:300], Y[:300])
+    model = DaskLocalEGOPRegressor(final="global", n_partitions=3).fit(
+        da.from_array(X[:300], chunks=(100, 3)), da.from_array(Y[:300], chunks=170)
+    )
+    assert isinstance(plain.choice_.final, FunctionKriging) and model.choice_ == plain.choice_
+    queries = da.from_array(QUERIES, chunks=(40, 3))
+    assert same(model.predict(queries), plain.predict(QUERIES))
+    assert same(model.predict_interval(queries), plain.predict_interval(QUERIES))

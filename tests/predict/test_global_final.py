@@ -249,6 +249,7 @@ def test_what_a_global_process_cannot_go_with(parameters, told):
 
 def test_too_many_rows(monkeypatch):
     monkeypatch.setattr(settings, "MOST_ROWS", 50)
+    monkeypatch.setattr(settings, "MOST_FUNCTION_ROWS", 50)
     with pytest.raises(ValueError, match=r"at most 50 distinct rows.*got 60 rows.*take final='auto'"):
         model_of(*sample(60))
     X, y = sample(60)

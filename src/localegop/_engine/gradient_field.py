@@ -16,6 +16,7 @@ from localegop._core import Neighborhoods
 from localegop._data.sums import merge_sums, sum_columns
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
+from localegop._engine.chunks import spread_points as spread_points
 from localegop._engine.local_data import LocalData
 from localegop._engine.neighbor_lists import NeighborLists
 from localegop._engine.recursion import MetricUpdate, Recursion, Stage, Step, isotropic_shapes
@@ -135,11 +136,6 @@ class FieldFollower:
     def match(self, shape: Array, widths: Widths) -> Array:
         """See :class:`localegop._engine.recursion.Strategy`; only asked where all points are anchors."""
         return self.field.anchors.match(self.centers, shape, widths)
-
-
-def spread_points(n: int, most: int) -> NDArray[np.int64]:
-    """Take at most so many of n points, evenly spaced in their order."""
-    return np.arange(n) if n <= most else (np.arange(most) * n) // most
 
 
 def learn_field(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._data.units import Units
+from localegop._engine.few_functions import MOST_ROWS as MOST_FUNCTION_ROWS
 from localegop._engine.global_kriging import MOST_ROWS
 from localegop._engine.local_data import FIELD_CUTOFF, LITERAL_CUTOFF, QUERY_CUTOFF
 from localegop._engine.recursion import MetricUpdate
@@ -124,15 +125,22 @@ class Settings:
 
     def may_use_all(self, n: int) -> bool:
         """Whether processes of all of n rows compete for the final fit, or are asked for."""
+        return n <= MOST_ROWS and self._may_be_global(n)
+
+    def may_use_functions(self, n: int) -> bool:
+        """Whether such processes do that are made of few functions, as n rows are too many otherwise."""
+        return MOST_ROWS < n <= MOST_FUNCTION_ROWS and self._may_be_global(n)
+
+    def _may_be_global(self, n: int) -> bool:
         wanted = self.final == "global" or (self.final == "auto" and self.degree == "auto")
         limit = self.nearest if not isinstance(self.max_neighbors, str) else None
-        return wanted and n <= MOST_ROWS and not self.has_lengths and (limit is None or limit >= n)
+        return wanted and not self.has_lengths and (limit is None or limit >= n)
 
     def check_global(self, n: int) -> None:
         """Raise a ValueError if a process of all of n rows is asked for and cannot be had."""
-        if not self.may_use_all(n):
+        if not (self.may_use_all(n) or self.may_use_functions(n)):
             raise ValueError(
-                f"final='global' needs at most {MOST_ROWS:,} distinct rows and no exclusion_radius, "
+                f"final='global' needs at most {MOST_FUNCTION_ROWS:,} distinct rows, no exclusion_radius, "
                 "covariance_cap, bandwidth schedule or smaller max_neighbors, "
                 f"got {n:,} rows and max_neighbors={self.max_neighbors!r}; take final='auto' or 'kriging'"
             )

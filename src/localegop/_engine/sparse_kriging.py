@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from localegop._data.slopes import GivenSlopes, SlopeEquations
 from localegop._engine.blas import limited_blas
+from localegop._engine.few_functions import FunctionKriging, SolvedByFunctions
 from localegop._engine.global_kriging import (
     BLOCK,
     GlobalKriging,
@@ -49,6 +50,8 @@ def solve_process(
     process: GlobalKriging, rows: Array, labels: Array, sample_weight: Array, slopes: GivenSlopes | None
 ) -> SolvedProcess:
     """Solve a process for labels (n, K) of rows (n, D) and, if it knows slopes, for given ones."""
+    if isinstance(process, FunctionKriging):
+        return SolvedByFunctions(process, rows, labels, sample_weight)
     if not isinstance(process, GradientKriging):
         return SolvedProcess(process, rows, labels, sample_weight)
     assert slopes is not None

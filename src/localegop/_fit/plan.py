@@ -27,6 +27,7 @@ from localegop._fit.averaged_trial import (
 )
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.class_calibration import calibrate_classes, uncalibrated_classes
+from localegop._fit.growing import let_functions_grow
 from localegop._fit.initial_axes import (
     RULES,
     FirstRound,
@@ -147,6 +148,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
         trials += _trials_from_slopes(search) if slopes_tell else []
         trials += _trials_from_gradients(search)
         trials += _refined(search, trials) if slopes_tell else []
+    let_functions_grow(trials)
     left = _most_promising(trials)
     progress.advance()
     best, choice, errors, rivals = _settle(left)
@@ -182,11 +184,13 @@ def _trial_from_pilots(search: Search[D, M_co]) -> Trial[D, M_co]:
 def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     """Make trials in axes from slopes: as long as f varies along them, gentler, or the features."""
     backend, data = search.backend, search.start.data
-    if data.n > MOST_ROWS:
-        return [_trial_from_pilots(search)]
-    origins: tuple[Origin, ...] = (
-        ("slopes", "gentle", "features") if search.may_use_all_rows else ("slopes",)
-    )
+    many, found = data.n > MOST_ROWS, list[Trial[D, M_co]]()
+    if many:
+        found = [_trial_from_pilots(search)]
+        if not search.may_use_functions:
+            return found
+    everywhere = search.may_use_all_rows or search.may_use_functions
+    origins: tuple[Origin, ...] = ("slopes", "gentle", "features") if everywhere else ("slopes",)
     sample = Sample.take(backend, data)
     single = sorted({RULES[origin].single for origin in origins})
     first = FirstRound.find(sample)
@@ -216,10 +220,10 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
             return axes_from(sample.extent, agop, rule)
 
         start = search.start.in_axes(axes(None))
-        kinds = KINDS if origin == "slopes" else (GlobalKriging,)
+        kinds = KINDS if origin == "slopes" and not many else (GlobalKriging,)
         return Trial(search, start, axes if search.few_rows else None, origin=origin, first_kinds=kinds)
 
-    return [trial(origin) for origin in origins]
+    return [*found, *(trial(origin) for origin in origins)]
 
 
 def _trials_from_gradients(search: Search[D, M_co]) -> list[Trial[D, M_co]]:

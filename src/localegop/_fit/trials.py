@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.few_functions import FunctionKriging
 from localegop._engine.final_fits import Kriging, Logistic, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
@@ -26,7 +27,7 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT, Progress
 from localegop._selection.folds import MOST_TESTED
-from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows
+from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows, from_fewer_rows
 from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
@@ -84,7 +85,7 @@ class Search(Generic[D, M_co]):
     def note_errors(self, race: Race) -> None:
         """Note the least errors of each kind of final fits that a race has seen."""
         for choice, mean in zip(race.choices, race.means, strict=True):
-            kind = type(choice.final)
+            kind = GlobalKriging if type(choice.final) is FunctionKriging else type(choice.final)
             self.least_errors[kind] = min(float(mean), self.least_errors.get(kind, math.inf))
 
     @property
@@ -106,6 +107,11 @@ class Search(Generic[D, M_co]):
     def may_use_all_rows(self) -> bool:
         """Whether processes of all rows compete: where these are few, and no parameter forbids it."""
         return self.settings.may_use_all(self.start.data.n)
+
+    @property
+    def may_use_functions(self) -> bool:
+        """Whether such processes compete that are made of few functions, as rows are too many otherwise."""
+        return self.settings.may_use_functions(self.start.data.n)
 
 
 def anchor_points(settings: Settings, n: int, most: int) -> NDArray[np.int64]:
@@ -225,6 +231,10 @@ class Trial(Generic[D, M_co]):
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
             return [as_choice(process) for process in (*self._find_global(), *self._find_with_slopes())]
+        if kind is GlobalKriging and self.search.may_use_functions:
+            found = self._find_global()
+            smooth = next((one for one in found if not one.rough), found[0])
+            return [as_choice(one) for one in from_fewer_rows(smooth)]
         return []
 
     @cached_property
@@ -235,6 +245,7 @@ class Trial(Generic[D, M_co]):
         steps = self._steps_of(race)
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
+        found = [one for one in found if not isinstance(one, FunctionKriging)]  # these have grown before
         more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
         race.join([as_choice(for_more_rows(one)) for one in more])
         race.run_to(self.looks.second)

@@ -26,6 +26,8 @@ from localegop._data.schema import (
     side,
 )
 from localegop._data.table_columns import check_columns
+from localegop._engine.few_functions import MOST_ROWS as MOST_FUNCTION_ROWS
+from localegop._engine.few_functions import MOST_WORK
 from localegop._engine.global_kriging import MOST_ROWS as MOST_GLOBAL_ROWS
 from localegop._engine.gradient_kriging import MOST_EQUATIONS
 from localegop._engine.settings import Settings
@@ -101,7 +103,8 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "slope_ridge": Number(1e-15, LARGE),
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
-GLOBAL = ("global", "gradients")
+FINAL_RULES["functions"] = FINAL_RULES["global"] | {"n_places": Number(1, MOST_FUNCTION_ROWS, whole=True)}
+GLOBAL = ("global", "functions", "gradients")
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -184,6 +187,7 @@ def check_model(
         "part": Entries((n_given,), 0.0, 1.0 + 1e-9),
     }
     entries |= robustness_rules(n, settings)
+    check_functions(header, n)
     entries |= slope_rules(own, header, n, outputs, entries["center"].shape[0])
     if "features" in own:
         entries["features"] = Entries((n, entries["center"].shape[0]))
@@ -289,11 +293,26 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     )
 
 
+def check_functions(header: Mapping[str, Any], n: int) -> None:
+    """Raise a ValueError if a process that a fit has chosen, or nearly, is made of too many functions."""
+    rivals = [] if header["rivals"] is None else header["rivals"]["every"]
+    for choice in (header["choice"], *(one["choice"] for one in rivals)):
+        final = choice["final"]
+        places = final["n_places"] if final["kind"] == "functions" else 0
+        fit = places <= n and n * places**2 <= 4 * MOST_WORK
+        require(fit, f"a global process of {n} rows is made of {places} functions")
+
+
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:
     """Raise a ValueError unless a global process has all rows for anchors, and not too many of them."""
-    fit = choice["final"]["kind"] not in GLOBAL or (anchors == n and n <= MOST_GLOBAL_ROWS)
-    most = f"{MOST_GLOBAL_ROWS:,}"
-    require(fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most}")
+    final = choice["final"]
+    if final["kind"] not in GLOBAL:
+        return
+    most = MOST_FUNCTION_ROWS if final["kind"] == "functions" else MOST_GLOBAL_ROWS
+    fit = anchors == n and n <= most
+    require(
+        fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most:,}"
+    )
 
 
 def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:

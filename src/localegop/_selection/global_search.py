@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
+from localegop._engine.few_functions import FunctionKriging, SolvedByFunctions
 from localegop._engine.global_kriging import GlobalKriging, lower_covariances, squared_distances
 from localegop._engine.lapack import factorize, invert_factor, solve
 from localegop._engine.threads import work_together
@@ -31,6 +32,7 @@ MOST_SWEEPS = 6
 BETTER = 0.999  # share of the error that is worth a move
 ANY_BETTER = 1.0 - 1e-5  # the same once one is chosen: less is no reason to go on to a ridge of nothing
 MORE_ROWS = 0.7, 0.5  # of length and ridge, where there are more rows than the search has seen
+FEW_PLACES = 300  # functions of a process at first
 DEFAULT_GLOBAL = Choice(0, None, GlobalKriging(2.0, 1e-2))  # where there are too few points to choose by
 
 
@@ -56,7 +58,7 @@ class GlobalSearch:
         unit = typical_length(self.rows)
         return [GlobalKriging(length * unit, ridge, rough) for length, ridge, rough in STARTS]
 
-    def best(self, guesses: Sequence[GlobalKriging]) -> list[GlobalKriging]:
+    def best(self, guesses: Sequence[P]) -> list[P]:
         """Find the best process near each guess; the best of all comes first."""
         with limited_blas(1, 1):
             found = work_together([partial(self._descend, guess) for guess in guesses], self.threads)
@@ -90,10 +92,13 @@ class GlobalSearch:
             self._errors[process] = self._measure(process)
         return self._errors[process]
 
-    def _descend(self, process: GlobalKriging) -> GlobalKriging:
+    def _descend(self, process: P) -> P:
         return descend(process, MOVES, _moved, self._error)
 
     def _measure(self, process: GlobalKriging) -> float:
+        if isinstance(process, FunctionKriging):
+            solved = SolvedByFunctions(process, self.rows, self.labels, self.weight)
+            return mean_square(solved.loo_residuals, self.weight)
         try:
             spare = self._spare.pop()  # no other thread has it
         except IndexError:
@@ -122,7 +127,7 @@ def _on_grid(process: GlobalKriging, unit: float) -> GlobalKriging:
     return replace(process, length=float(length), ridge=float(np.clip(ridge, LEAST_RIDGE, MOST_RIDGE)))
 
 
-def _moved(process: GlobalKriging, longer: float, larger: float) -> GlobalKriging:
+def _moved(process: P, longer: float, larger: float) -> P:
     """Return a process of another length and ridge, by these factors."""
     ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
     return replace(process, length=process.length * longer, ridge=ridge)
@@ -159,10 +164,16 @@ def as_choice(process: GlobalKriging) -> Choice:
     return Choice(0, None, process)
 
 
-def for_more_rows(process: GlobalKriging) -> GlobalKriging:
+def for_more_rows(process: P) -> P:
     """Return the process that may be better with more rows than it was found with."""
     length, ridge = process.length * MORE_ROWS[0], max(process.ridge * MORE_ROWS[1], LEAST_RIDGE)
     return replace(process, length=length, ridge=ridge)
+
+
+def from_fewer_rows(process: GlobalKriging) -> list[FunctionKriging]:
+    """List processes of few functions that do well with many rows, if this one does with some of them."""
+    both = process, for_more_rows(process)
+    return [FunctionKriging(one.length, one.ridge, one.rough, FEW_PLACES) for one in both]
 
 
 def typical_length(rows: Array) -> float:

@@ -185,8 +185,9 @@ def _final_text(final: Any) -> str:
     if final.kind == "gradients":
         slopes = "all directions" if final.n_places else counted(final.n_slopes, "direction")
         return f"global process of length {final.length:.4g} with gradients in {slopes}"
-    if final.kind == "global":
-        return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}"
+    if final.kind in ("global", "functions"):
+        made = f" made of {counted(final.n_places, 'function')}" if final.kind == "functions" else ""
+        return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}{made}"
     if final.kind == "kriging":
         kind = ("rough " if final.rough else "") + "kriging" + ("" if final.trend else " without trend")
         return f"{kind} of length {final.length:g}"

@@ -32,6 +32,7 @@ from localegop._predict.file_rules import (
     check_arrays,
     check_decisions,
     check_file,
+    check_functions,
     check_products,
     field_rules,
     link_rule,
@@ -225,6 +226,7 @@ def _check_index(header: dict[str, Any], arrays: dict[str, Array], settings: Set
     }
     outputs, r = rules["label_scale"].shape[0], rules["transform"].shape[1]
     rules |= field_rules(arrays, about["n"], outputs, r, header["choice"]["step"])
+    check_functions(header, about["n"])
     check_anchors(header["choice"], about["n"], side(arrays, "loo_noise", 0))
     rules |= robustness_rules(about["n"], settings)
     check_arrays(arrays, rules)
