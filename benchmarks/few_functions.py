@@ -1,8 +1,8 @@
 """What processes of few functions are worth: fits to published functions with and without them.
 
-``python benchmarks/few_functions.py [--rows 6000] [--samples 2] [--page docs/algorithm.md]``. Errors are mean
-squared errors at 1,500 fresh points, to labels without noise, over the label variance; seconds are those of
-one processor. "Without" forbids the processes, and with them the axes that their slopes suggest.
+``python benchmarks/few_functions.py [--rows 6000] [--samples 2] [--page docs/algorithm.md]``. Errors are
+mean squared errors at 1,500 fresh points, to labels without noise, over the label variance; seconds are
+those of one processor. "Without" forbids the processes, and with them the axes that their slopes suggest.
 """
 
 import argparse
