@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 from bars import HEAD, Table
+from comparison.fields import in_gaps, random_field
 from scipy.spatial import cKDTree
 from scipy.stats import norm
 
@@ -45,39 +46,6 @@ def cut(X, y, in_gap, rows, queries):
     outside, inside = np.flatnonzero(~in_gap), np.flatnonzero(in_gap)[:queries]
     train, random = outside[:rows], outside[rows : rows + queries]
     return Problem(X[train], y[train], (X[inside], y[inside]), (X[random], y[random]))
-
-
-def random_field(X, seed, length=0.1, smoothness=2.5, waves=2000):
-    """Values of a random field (Matern, by random waves) of variance one at rows of the plane."""
-    rng = np.random.default_rng([seed, 1])
-    heavy = np.sqrt(rng.chisquare(2.0 * smoothness, waves) / (2.0 * smoothness))
-    frequency = rng.standard_normal((waves, 2)) / heavy[:, None] / length
-    phase = rng.uniform(0.0, 2.0 * np.pi, waves)
-    parts = np.array_split(X, max(len(X) // 1000, 1))
-    return np.concatenate([np.cos(part @ frequency.T + phase).sum(axis=1) for part in parts]) * np.sqrt(
-        2.0 / waves
-    )
-
-
-def in_gaps(X, seed, share=0.2):
-    """Which rows of the unit square lie in discs, stripes, boxes or clouds that cover such a share."""
-    rng = np.random.default_rng([seed, 2])
-    found, number = np.zeros(len(X), dtype=bool), 0
-    while found.mean() < share:
-        middle, radius, angle = rng.uniform(0.0, 1.0, 2), rng.uniform(0.02, 0.07), rng.uniform(0.0, np.pi)
-        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        turned = (X - middle) @ turn / radius
-        shape, number = number % 4, number + 1
-        if shape == 0:
-            found |= np.sum(turned**2, axis=1) < 1.0
-        elif shape == 1:
-            found |= (np.abs(turned) < [4.0, 0.5]).all(axis=1)
-        elif shape == 2:
-            found |= (np.abs(turned) < [1.2, 0.8]).all(axis=1)
-        else:
-            for center, size in zip(rng.normal(0.0, 1.0, (6, 2)), rng.uniform(0.3, 0.8, 6), strict=True):
-                found |= np.sum((turned - center) ** 2, axis=1) < size**2
-    return found
 
 
 def draw_field(seed, rows=20_000, queries=1500, noise=0.1):
