@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 from localegop.research.peers import METHODS
 from localegop.research.runs.files import write_json
 from localegop.research.runs.pages import markdown_table, save_figures
 
+from .cells import COVERAGE
 from .datasets import DATASETS, GROUPS
 from .figures import draw
+from .pairs import compare_all, rows_of
 from .summary import (
     MAIN,
     at_main_size,
@@ -60,6 +63,14 @@ data. A method given more rows than it can handle gets as many as it can, and th
 read from the folder `LOCALEGOP_DATA`.
 
 """
+_PAIRS = """\
+On the sets that both finished, with the same test rows, strongest peer first. RMSEs within 5 % are ties;
+their ratio is the geometric mean over sets. p is that of Wilcoxon's signed rank test over sets. Differences
+on a set are certain where at least three splits make them so (t test with Nadeau and Bengio's correction,
+5 %). The worst set is the one where the peer's RMSE is the smallest part of ours."""
+_SURE = """\
+CRPS is the continuous ranked probability score of labels, over their standard deviation, geometric mean
+over sets; ranks are among the methods of this table that finished."""
 _TELLING = """\
 ## How to tell beforehand
 
@@ -97,7 +108,8 @@ def _without_traceback(record):
 def text(results, figures):
     """Return the whole page."""
     records = results.records()
-    lines = [_INTRODUCTION, _form(results), "", *_wins_and_losses(records), "", "## Errors", ""]
+    lines = [_INTRODUCTION, _form(results), "", *_wins_and_losses(records), "", *_pairs(records), ""]
+    lines += [*_distributions(records), "", "## Errors", ""]
     for name in ("ranks", "size"):
         lines += _figure(name, figures)
     lines += [*_error_tables(records), "## Costs", "", *_figure("time", figures), *_cost_table(records), ""]
@@ -144,6 +156,49 @@ def _wins_and_losses(records):
             losses.append(f"- {label}: rank {rank:g}; {other} has {gap:.2g} times our error.")
     lines = ["## Where field Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
     return [*lines, "## Where it does not", "", *(losses or ["Nowhere in this run."])]
+
+
+def _pairs(records):
+    """Ours against each peer, over all sets that both finished."""
+    pairs = compare_all(records)
+    if not pairs:
+        return []
+    return ["## Against each peer", "", *markdown_table(*rows_of(pairs)), "", _PAIRS]
+
+
+def _distributions(records):
+    """Methods that say how sure they are: rank by CRPS, and coverage."""
+    scores = {}
+    for name in (n for group in GROUPS for n in sets_of(records, group)):
+        found = errors(records, name, METHODS, "crps_over_deviation")
+        known = {method: value for method, value in found.items() if not np.isnan(value)}
+        if MAIN in known and len(known) > 1:
+            scores[name] = known
+    methods = [m for m in METHODS if any(m in found for found in scores.values())]
+    if not methods:
+        return []
+    placed = {
+        name: dict(zip(found, rankdata(list(found.values())), strict=True))
+        for name, found in scores.items()
+    }
+    rows = []
+    for method in methods:
+        own = [name for name in scores if method in scores[name]]
+        covered = [errors(records, name, (method,), "coverage")[method] for name in own]
+        off = np.abs(np.array(covered) - COVERAGE)
+        rows.append(
+            [
+                METHODS[method].label,
+                f"{len(own)}",
+                f"{_geometric([scores[name][method] for name in own]):.3g}",
+                f"{_geometric([scores[name][MAIN] for name in own]):.3g}",
+                f"{np.mean([placed[name][method] for name in own]):.2f}",
+                f"{np.mean(covered):.3f}",
+                f"{off.max():.3f} ({DATASETS[own[int(off.argmax())]].label})",
+            ]
+        )
+    head = ["method", "sets", "CRPS", "ours there", "mean rank", "coverage at 0.9", "farthest from 0.9"]
+    return ["## How sure they are", "", *markdown_table(head, rows), "", _SURE]
 
 
 def _error_tables(records):
