@@ -49,7 +49,7 @@ _PROTOCOL = """\
 ## How it was run
 
 ```sh
-make bench       # the quick form: small sizes, one split, some ten minutes on two cores
+make bench       # the quick form: small sizes, one split, without the slowest; some 15 minutes on two cores
 make bench-full  # all data sets at full size: hours
 python benchmarks/peers.py list  # data sets and methods
 ```

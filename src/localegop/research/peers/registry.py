@@ -49,6 +49,8 @@ class Method:
         Most test rows for which it is practical.
     intervals : bool
         Whether it has ``predict_interval`` at a cost worth paying.
+    slow : bool
+        Whether quick comparisons leave it out unless it is named.
     """
 
     label: str
@@ -59,6 +61,7 @@ class Method:
     largest_n: int | None = None
     most_queries: int | None = None
     intervals: bool = False
+    slow: bool = False
 
     @property
     def available(self) -> bool:
@@ -192,6 +195,7 @@ PEERS = {
         module="interpret",
         extra="bench",
         largest_n=10_000,
+        slow=True,
     ),
     "vecchia": Method(
         "GPBoost, Vecchia process",
@@ -209,6 +213,7 @@ PEERS = {
         module="MuyGPyS",
         extra="bench",
         intervals=True,
+        slow=True,
     ),
     "lagp": Method(
         "laGPy",
@@ -218,6 +223,7 @@ PEERS = {
         extra="bench",
         most_queries=300,
         intervals=True,
+        slow=True,
     ),
     "kpls": Method(
         "SMT, KPLS",
@@ -246,6 +252,7 @@ PEERS = {
         module="xrfm",
         extra="paper",
         largest_n=20_000,
+        slow=True,
     ),
     "network": Method(
         "two-layer network",
@@ -266,6 +273,7 @@ PEERS = {
         module="pytabkit",
         extra="bench",
         largest_n=20_000,
+        slow=True,
     ),
     "tabm": Method(
         "TabM",
@@ -274,6 +282,7 @@ PEERS = {
         module="pytabkit",
         extra="bench",
         largest_n=10_000,
+        slow=True,
     ),
 }
 
