@@ -15,9 +15,11 @@ from .figures import draw
 from .pairs import compare_all, rows_of
 from .summary import (
     MAIN,
+    RANKED,
     at_main_size,
     best_peer,
     common_seeds,
+    complete_sets,
     errors,
     factor,
     main_size,
@@ -61,6 +63,20 @@ errors at test rows over the variance of the labels, averaged over the splits th
 labels before it. Memory is the peak of the process, with imports and
 data. A method given more rows than it can handle gets as many as it can, and the table says so. Tables are
 read from the folder `LOCALEGOP_DATA`.
+
+"""
+_CLOSE = 1.2
+_ADVICE = f"""\
+In parentheses the RMSE over that of the best method of each set, geometric mean over the sets that all
+usual methods were run on. Close is within {_CLOSE:g} of the strongest; seconds are those of a fit with its
+tuning."""
+_ABSENT = """\
+## Who is not here
+
+- TabPFN and TabICL: their weights are downloaded at run time.
+- laGP: a package for R; laGPy, which is here, is an independent port of its main method.
+- The results of the competition of Heaton et al. (2019) belong to their file, which is read from
+  `AllSatelliteTemps.csv` in `LOCALEGOP_DATA` (columns Lon, Lat, MaskTemp and TrueTemp) where it is there.
 
 """
 _PAIRS = """\
@@ -108,13 +124,14 @@ def _without_traceback(record):
 def text(results, figures):
     """Return the whole page."""
     records = results.records()
-    lines = [_INTRODUCTION, _form(results), "", *_wins_and_losses(records), "", *_pairs(records), ""]
+    lines = [_INTRODUCTION, _form(results), "", *_advice(records), "", *_wins_and_losses(records), ""]
+    lines += [*_pairs(records), ""]
     lines += [*_distributions(records), "", "## Errors", ""]
     for name in ("ranks", "size"):
         lines += _figure(name, figures)
     lines += [*_error_tables(records), "## Costs", "", *_figure("time", figures), *_cost_table(records), ""]
     lines += [_TELLING + "\n".join(_gain_table(records)), "", *_failures(records)]
-    lines += ["", _PROTOCOL + _versions(results), "", "## What had to be shown", ""]
+    lines += ["", _ABSENT + _PROTOCOL + _versions(results), "", "## What had to be shown", ""]
     lines.append(must_show(records).markdown())
     return "\n".join(lines).rstrip() + "\n"
 
@@ -156,6 +173,41 @@ def _wins_and_losses(records):
             losses.append(f"- {label}: rank {rank:g}; {other} has {gap:.2g} times our error.")
     lines = ["## Where field Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
     return [*lines, "## Where it does not", "", *(losses or ["Nowhere in this run."])]
+
+
+def _advice(records):
+    """Which method for which data: the strongest of each group, and the fastest that comes close."""
+    rows = []
+    for group, meaning in GROUPS.items():
+        names = complete_sets(records, group)
+        excess = _excess(records, names)
+        if MAIN not in excess:
+            continue
+        order = sorted(excess, key=excess.__getitem__)
+        close = [method for method in order if excess[method] <= _CLOSE * excess[order[0]]]
+        seconds = {method: _mean_seconds(records, names, method) for method in close}
+        fastest = min(seconds, key=seconds.__getitem__)
+        strongest = [f"{METHODS[method].label} ({excess[method]:.2f})" for method in order[:3]]
+        ours = f"{order.index(MAIN) + 1} of {len(order)} ({excess[MAIN]:.2f})"
+        fast = f"{METHODS[fastest].label} ({seconds[fastest]:.2g} s)"
+        rows.append([group, f"{meaning}.", f"{len(names)}", "; ".join(strongest), ours, fast])
+    if not rows:
+        return []
+    head = ["data", "what they are", "sets", "strongest", "place of ours", "fastest that is close"]
+    return ["## Which method for which data", "", *markdown_table(head, rows), "", _ADVICE]
+
+
+def _excess(records, names):
+    """RMSE over that of the best method of each set, geometric mean, of methods that finished all sets."""
+    found = [errors(records, name, column="rmse") for name in names]
+    methods = [m for m in RANKED if found and all(not np.isnan(each.get(m, np.nan)) for each in found)]
+    best = [max(min(value for value in each.values() if value >= 0.0), 1e-300) for each in found]
+    return {m: _geometric([each[m] / b for each, b in zip(found, best, strict=True)]) for m in methods}
+
+
+def _mean_seconds(records, names, method):
+    main = at_main_size(records)
+    return _geometric([mean_over_seeds(main, "fit_seconds", dataset=n, method=method) for n in names])
 
 
 def _pairs(records):
