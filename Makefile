@@ -16,7 +16,7 @@ help:
 	@echo "make networks  install what the paper's networks need (PyTorch); tests of them are skipped without"
 	@echo "make browser   install Chromium (Debian), for the tests of the explorer; they are skipped without"
 	@echo "make numerics  the numerical tests as other processors would compute them"
-	@echo "make bench     compare with other methods, the quick form (10 minutes); bench-full takes hours"
+	@echo "make bench     compare with other methods, the quick form (15 minutes); bench-full takes hours"
 	@echo "make docs      build the documentation in docs/_build, with the gallery; docs-quick without running it"
 	@echo "make package   build the wheel and try it in an empty environment"
 	@echo "make compilers    build the core with GCC and Clang, with and without OpenMP, and test each build"

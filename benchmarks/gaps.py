@@ -12,14 +12,14 @@ from importlib.util import find_spec
 
 import numpy as np
 from bars import HEAD, Table
+from comparison.fields import in_gaps, random_field
+from comparison.scores import COVERAGES, LEVELS, are_inside, rank_score
 from scipy.spatial import cKDTree
 from scipy.stats import norm
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
 from localegop.datasets import make_helix
 
-COVERAGES = np.array([0.5, 0.8, 0.9, 0.95])
-LEVELS = np.concatenate([np.arange(0.02, 1.0, 0.04), COVERAGES])  # the first of which are for the CRPS
 QUARTERS = ("nearest", "second", "third", "farthest")
 FIRST_SEED = 100  # those below were used while the method was made
 
@@ -47,39 +47,6 @@ def cut(X, y, in_gap, rows, queries):
     return Problem(X[train], y[train], (X[inside], y[inside]), (X[random], y[random]))
 
 
-def random_field(X, seed, length=0.1, smoothness=2.5, waves=2000):
-    """Values of a random field (Matern, by random waves) of variance one at rows of the plane."""
-    rng = np.random.default_rng([seed, 1])
-    heavy = np.sqrt(rng.chisquare(2.0 * smoothness, waves) / (2.0 * smoothness))
-    frequency = rng.standard_normal((waves, 2)) / heavy[:, None] / length
-    phase = rng.uniform(0.0, 2.0 * np.pi, waves)
-    parts = np.array_split(X, max(len(X) // 1000, 1))
-    return np.concatenate([np.cos(part @ frequency.T + phase).sum(axis=1) for part in parts]) * np.sqrt(
-        2.0 / waves
-    )
-
-
-def in_gaps(X, seed, share=0.2):
-    """Which rows of the unit square lie in discs, stripes, boxes or clouds that cover such a share."""
-    rng = np.random.default_rng([seed, 2])
-    found, number = np.zeros(len(X), dtype=bool), 0
-    while found.mean() < share:
-        middle, radius, angle = rng.uniform(0.0, 1.0, 2), rng.uniform(0.02, 0.07), rng.uniform(0.0, np.pi)
-        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        turned = (X - middle) @ turn / radius
-        shape, number = number % 4, number + 1
-        if shape == 0:
-            found |= np.sum(turned**2, axis=1) < 1.0
-        elif shape == 1:
-            found |= (np.abs(turned) < [4.0, 0.5]).all(axis=1)
-        elif shape == 2:
-            found |= (np.abs(turned) < [1.2, 0.8]).all(axis=1)
-        else:
-            for center, size in zip(rng.normal(0.0, 1.0, (6, 2)), rng.uniform(0.3, 0.8, 6), strict=True):
-                found |= np.sum((turned - center) ** 2, axis=1) < size**2
-    return found
-
-
 def draw_field(seed, rows=20_000, queries=1500, noise=0.1):
     """A field with noise at uniform rows of the unit square, without those in gaps."""
     rng = np.random.default_rng([seed, 0])
@@ -105,11 +72,10 @@ class Ours:
         return self
 
     def intervals(self, X):
-        """Middles (q,) and half widths (q, level) of intervals."""
+        """Intervals (q, level, 2)."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExtrapolationWarning)
-            interval = self.model.predict_interval(X, LEVELS)
-        return interval[:, 0].mean(axis=1), (interval[..., 1] - interval[..., 0]) / 2.0
+            return self.model.predict_interval(X, LEVELS)
 
 
 class Vecchia:
@@ -128,20 +94,9 @@ class Vecchia:
 
     def intervals(self, X):
         found = self.model.predict(gp_coords_pred=X, predict_var=True, predict_response=True)
-        return found["mu"] + self.mean, np.sqrt(found["var"])[:, None] * norm.ppf((1.0 + LEVELS) / 2.0)
-
-
-def continuous_rank_score(y, middle, half):
-    """Mean CRPS of symmetric quantiles: twice the mean pinball loss over evenly spaced levels."""
-    count = len(LEVELS) - len(COVERAGES)
-    level = (1.0 + np.concatenate([-LEVELS[:count], LEVELS[:count]])) / 2.0
-    beyond = (y - middle)[:, None] - np.concatenate([-half[:, :count], half[:, :count]], axis=1)
-    return float(2.0 * np.maximum(level * beyond, (level - 1.0) * beyond).mean())
-
-
-def are_inside(y, middle, half):
-    """Whether labels (q,) lie in the intervals (q, 4) of COVERAGES."""
-    return np.abs(y - middle)[:, None] <= half[:, -len(COVERAGES) :]
+        middle = (found["mu"] + self.mean)[:, None]
+        half = np.sqrt(found["var"])[:, None] * norm.ppf((1.0 + LEVELS) / 2.0)
+        return np.stack([middle - half, middle + half], axis=2)
 
 
 @dataclass
@@ -159,12 +114,13 @@ def measure(method, problems):
     gaps, quarters, elsewhere, scores = [], [], [], []
     for problem in problems:
         fitted = method().fit(problem.X, problem.y)
-        answers = [(y, *fitted.intervals(X)) for X, y in (problem.gaps, problem.random)]
-        gaps.append(are_inside(*answers[0]))
-        elsewhere.append(are_inside(*answers[1]))
+        answers = [(y, fitted.intervals(X)) for X, y in (problem.gaps, problem.random)]
+        inside = [are_inside(y, intervals[:, -len(COVERAGES) :]) for y, intervals in answers]
+        gaps.append(inside[0])
+        elsewhere.append(inside[1])
         quarters.append(problem.quarters)
-        rank = [continuous_rank_score(*each) for each in answers]
-        error = [float(np.mean((y - middle) ** 2)) for y, middle, _ in answers]
+        rank = [rank_score(*each) for each in answers]
+        error = [float(np.mean((y - intervals[:, 0].mean(axis=1)) ** 2)) for y, intervals in answers]
         scores.append([*rank, *error])
     rank_gaps, rank_random, error_gaps, error_random = np.mean(scores, axis=0)
     means = {"CRPS in gaps": rank_gaps, "CRPS of random rows": rank_random}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from comparison.cells import Cell, measure
-from comparison.datasets import DATASETS
+from comparison.datasets import DATASETS, SKIPPED, usual_sets
 from comparison.runs import forms
 from fresh import thread_variables
 from records import Records
@@ -211,8 +211,7 @@ def tables(run, *, large, sets):
         found["Fits of many rows"] = generated_table(run, LARGE, FIT, 1, memory=True)
     if sets:
         # Sets that some methods only are run on are the large ones.
-        readable = [name for name, each in DATASETS.items() if not each.missing]
-        names = [name for name in readable if large or not DATASETS[name].methods]
+        names = [name for name in (*usual_sets(), *SKIPPED) if large or not DATASETS[name].methods]
         found["Fits of the sets of the benchmark"] = sets_table(run, names)
     return found
 

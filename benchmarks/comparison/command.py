@@ -27,7 +27,7 @@ def run(arguments):
     results = _open_results(Path(arguments.output) / "results.json", arguments)
     cells = plan(
         _usable_datasets(arguments),
-        _usable_methods(arguments.methods),
+        _usable_methods(arguments),
         n_train=arguments.n_train,
         seeds=arguments.seeds or form.seeds,
         tuning_rows=arguments.tuning_rows or form.tuning_rows,
@@ -65,8 +65,10 @@ def _usable_datasets(arguments):
     return [name for name in names if not DATASETS[name].missing]
 
 
-def _usable_methods(names):
-    names = names or list(METHODS)
+def _usable_methods(arguments):
+    names = arguments.methods or [
+        name for name, method in METHODS.items() if arguments.form == "full" or not method.slow
+    ]
     for name in names:
         method = METHODS[name]
         if not method.available:

@@ -18,13 +18,20 @@ from sklearn.datasets import (
 from localegop.datasets import image_samples, make_helix, make_multi_index, make_torus
 from localegop.research.paper._molecules import molecule
 
+from .fields import read_sarcos, read_satellite, satellite
+from .published import FUNCTIONS
+
 INDEX, FULL_RANK, TABLE, IMAGE, SCALE = "continuous index", "full rank", "tables", "images", "many rows"
+CLEAN, NOISY, SPATIAL = "test functions", "test functions with noise", "fields with gaps"
 GROUPS = {
     INDEX: "Near each point f varies in few directions, in other ones elsewhere",
     FULL_RANK: "f varies in all directions: there is little for the recursion to find",
     TABLE: "Measured",
     IMAGE: "Gray values as a function of the position of the pixel",
     SCALE: "For the methods that can",
+    CLEAN: "Functions that others published to try surrogates and symbolic regression on",
+    NOISY: "The same with noise of a tenth of the labels' standard deviation",
+    SPATIAL: "Test rows lie where nothing was measured",
 }
 NOISE = 0.1  # of noisy labels, in standard deviations of the clean ones
 SKIPPED = ("helix_200k", "image")  # too large, and without neighbors to learn from when few rows are taken
@@ -130,8 +137,12 @@ def held_out_quarter(name: str, rows: int | None, seed: int) -> Split:
 
 
 def usual_sets() -> list[str]:
-    """Names of the sets that can be read, but for those in `SKIPPED`."""
-    return [name for name, each in DATASETS.items() if name not in SKIPPED and not each.missing]
+    """Names of the sets that can be read, but for those in `SKIPPED` and those that others chose."""
+    return [
+        name
+        for name, each in DATASETS.items()
+        if name not in SKIPPED and each.group not in (CLEAN, NOISY, SPATIAL) and not each.missing
+    ]
 
 
 def _add_noise(X, clean, noise, seed):
@@ -165,6 +176,26 @@ def _uci(name):
     return load
 
 
+def _satellite_file(rows, seed):
+    """Masked rows first, so that they are the test rows, both in random order."""
+    X, y, masked = read_satellite(SATELLITE)
+    order = np.random.default_rng([seed, 2]).permutation(len(y))
+    hidden, seen = order[masked[order]][:SATELLITE_TEST], order[~masked[order]]
+    chosen = np.concatenate([hidden, seen])[:rows]
+    return Sample(X[chosen], y[chosen], y[chosen])
+
+
+def _sarcos_files(rows, seed):
+    """Rows of the test file first, so that they are the test rows."""
+    rng = np.random.default_rng([seed, 2])
+    parts = [read_sarcos(name) for name in ("sarcos_inv_test.mat", SARCOS)]
+    orders = [rng.permutation(len(y)) for _, y in parts]
+    X, y = (
+        np.concatenate([part[i][order] for part, order in zip(parts, orders, strict=True)]) for i in (0, 1)
+    )
+    return Sample(X[:rows], y[:rows], y[:rows])
+
+
 def _torsion(source):
     def load():
         data = molecule(source)
@@ -185,6 +216,7 @@ def _pixels():
 _NO_RADIUS = {"paper_egop": {"exclusion_radius": None}}
 _OWN_UNITS = {"paper_egop": {"exclusion_radius": None, "initial_metric": "variance"}}
 _QUICK = Sizes((500,), 300)
+SATELLITE, SATELLITE_TEST, SARCOS, SARCOS_TEST = "AllSatelliteTemps.csv", 2000, "sarcos_inv.mat", 4449
 
 
 def _table(name, train, test, quick=None):
@@ -198,6 +230,8 @@ def _table(name, train, test, quick=None):
         settings=_OWN_UNITS,
     )
 
+
+SPATIAL_METHODS = ("local_egop", "neighbors", "local_linear", "lightgbm", "vecchia", "muygps")
 
 DATASETS = {
     "helix_5": Dataset(
@@ -300,5 +334,39 @@ DATASETS = {
         _generator(make_helix, 10, noise=NOISE),
         Sizes((200_000,), 2000),
         methods=("local_egop", "neighbors", "local_linear", "boosting", "lightgbm"),
+    ),
+    **{
+        name + suffix: Dataset(
+            label + ending,
+            group,
+            _generator(draw, noise=noise),
+            Sizes((1000,), 1000),
+            settings=_OWN_UNITS,
+        )
+        for suffix, ending, group, noise in (("", "", CLEAN, 0.0), ("_noise", ", noise 0.1", NOISY, NOISE))
+        for name, (label, draw) in FUNCTIONS.items()
+    },
+    "satellite": Dataset(
+        "field with clouds, noise 0.1, 100,000 rows",
+        SPATIAL,
+        lambda rows, seed: Sample(*satellite(rows, seed)),
+        Sizes((100_000,), 2000),
+        methods=SPATIAL_METHODS,
+    ),
+    "satellite_heaton": Dataset(
+        "land temperatures (Heaton et al.)",
+        SPATIAL,
+        _satellite_file,
+        Sizes((105_569,), SATELLITE_TEST),
+        file=SATELLITE,
+        methods=SPATIAL_METHODS,
+    ),
+    "sarcos": Dataset(
+        "SARCOS arm, first torque",
+        SCALE,
+        _sarcos_files,
+        Sizes((44_484,), SARCOS_TEST),
+        file=SARCOS,
+        methods=("local_egop", "neighbors", "local_linear", "boosting", "lightgbm", "catboost", "vecchia"),
     ),
 }

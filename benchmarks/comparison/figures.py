@@ -6,7 +6,7 @@ from matplotlib.ticker import LogLocator
 from localegop.research.paper.drawing import COLORS, panels
 from localegop.research.peers import METHODS
 
-from .datasets import DATASETS, INDEX, TABLE
+from .datasets import CLEAN, DATASETS, INDEX, NOISY, TABLE
 from .summary import (
     MAIN,
     RANKED,
@@ -21,12 +21,17 @@ from .summary import (
 
 _WIDTH = 7.8  # of a figure, in inches
 _OURS, _GRAY = "#000000", "0.6"
-_MARKERS, _LINES = "sD^v<>phX*Pd8H", ("-", "--", ":")
+_MARKERS, _LINES = "sD^v<>phX*Pd8H", ("-", "--", ":", "-.")
 _STYLES = {
-    method: (COLORS[i % 6], _MARKERS[i], _LINES[i // 6])
+    method: (COLORS[i % 6], _MARKERS[i % 14], _LINES[i // 6 % 4])
     for i, method in enumerate(m for m in RANKED if m != MAIN)
 } | {MAIN: (_OURS, "o", "-")}
-_GROUPS = {INDEX: "continuous index", TABLE: "tables"}
+_GROUPS = {
+    INDEX: "continuous index",
+    TABLE: "tables",
+    CLEAN: "test functions",
+    NOISY: "test functions, noise",
+}
 
 
 def draw(records):
@@ -39,13 +44,20 @@ def _groups(records):
     return [(group, names) for group in _GROUPS if (names := complete_sets(records, group))]
 
 
+def _panels(count, height):
+    """Figure with a panel per group, side by side, four in two rows."""
+    rows, columns = (1, count) if count < 4 else (2, 2)
+    return panels(rows, columns, width=_WIDTH / columns, height=height)
+
+
 def _ranks(records):
     """Mean ranks, with the ranks on every set behind them."""
     groups = _groups(records)
     if not groups:
         return None
-    figure, axes = panels(1, len(groups), width=_WIDTH / len(groups), height=4.2)
-    for axis, (group, names) in zip(axes[0], groups, strict=True):
+    height = 1.2 + 0.22 * max(len(mean_ranks(records, names)) for _, names in groups)
+    figure, axes = _panels(len(groups), height)
+    for axis, (group, names) in zip(axes.flat, groups, strict=True):
         means = mean_ranks(records, names)
         order = sorted(means, key=means.__getitem__)
         for row, method in enumerate(order):
@@ -74,10 +86,10 @@ def _time(records):
     groups = _groups(records)
     if not groups:
         return None
-    figure, axes = panels(1, len(groups), width=_WIDTH / len(groups), height=4.6)
+    figure, axes = _panels(len(groups), 4.6)
     main = at_main_size(records)
     handles = {}
-    for axis, (group, names) in zip(axes[0], groups, strict=True):
+    for axis, (group, names) in zip(axes.flat, groups, strict=True):
         found = {name: errors(records, name) for name in names}
         for method in RANKED:
             own = [found[name].get(method, np.nan) for name in names]

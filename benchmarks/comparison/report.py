@@ -3,18 +3,23 @@
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 from localegop.research.peers import METHODS
 from localegop.research.runs.files import write_json
 from localegop.research.runs.pages import markdown_table, save_figures
 
+from .cells import COVERAGE
 from .datasets import DATASETS, GROUPS
 from .figures import draw
+from .pairs import compare_all, rows_of
 from .summary import (
     MAIN,
+    RANKED,
     at_main_size,
     best_peer,
     common_seeds,
+    complete_sets,
     errors,
     factor,
     main_size,
@@ -46,7 +51,7 @@ _PROTOCOL = """\
 ## How it was run
 
 ```sh
-make bench       # the quick form: small sizes, one split, some ten minutes on two cores
+make bench       # the quick form: small sizes, one split, without the slowest; some 15 minutes on two cores
 make bench-full  # all data sets at full size: hours
 python benchmarks/peers.py list  # data sets and methods
 ```
@@ -60,6 +65,28 @@ data. A method given more rows than it can handle gets as many as it can, and th
 read from the folder `LOCALEGOP_DATA`.
 
 """
+_CLOSE = 1.2
+_ADVICE = f"""\
+In parentheses the RMSE over that of the best method of each set, geometric mean over the sets that all
+usual methods were run on. Close is within {_CLOSE:g} of the strongest; seconds are those of a fit with its
+tuning."""
+_ABSENT = """\
+## Who is not here
+
+- TabPFN and TabICL: their weights are downloaded at run time.
+- laGP: a package for R; laGPy, which is here, is an independent port of its main method.
+- The results of the competition of Heaton et al. (2019) belong to their file, which is read from
+  `AllSatelliteTemps.csv` in `LOCALEGOP_DATA` (columns Lon, Lat, MaskTemp and TrueTemp) where it is there.
+
+"""
+_PAIRS = """\
+On the sets that both finished, with the same test rows, strongest peer first. RMSEs within 5 % are ties;
+their ratio is the geometric mean over sets. p is that of Wilcoxon's signed rank test over sets. Differences
+on a set are certain where at least three splits make them so (t test with Nadeau and Bengio's correction,
+5 %). The worst set is the one where the peer's RMSE is the smallest part of ours."""
+_SURE = """\
+CRPS is the continuous ranked probability score of labels, over their standard deviation, geometric mean
+over sets; ranks are among the methods of this table that finished."""
 _TELLING = """\
 ## How to tell beforehand
 
@@ -97,12 +124,14 @@ def _without_traceback(record):
 def text(results, figures):
     """Return the whole page."""
     records = results.records()
-    lines = [_INTRODUCTION, _form(results), "", *_wins_and_losses(records), "", "## Errors", ""]
+    lines = [_INTRODUCTION, _form(results), "", *_advice(records), "", *_wins_and_losses(records), ""]
+    lines += [*_pairs(records), ""]
+    lines += [*_distributions(records), "", "## Errors", ""]
     for name in ("ranks", "size"):
         lines += _figure(name, figures)
     lines += [*_error_tables(records), "## Costs", "", *_figure("time", figures), *_cost_table(records), ""]
     lines += [_TELLING + "\n".join(_gain_table(records)), "", *_failures(records)]
-    lines += ["", _PROTOCOL + _versions(results), "", "## What had to be shown", ""]
+    lines += ["", _ABSENT + _PROTOCOL + _versions(results), "", "## What had to be shown", ""]
     lines.append(must_show(records).markdown())
     return "\n".join(lines).rstrip() + "\n"
 
@@ -144,6 +173,84 @@ def _wins_and_losses(records):
             losses.append(f"- {label}: rank {rank:g}; {other} has {gap:.2g} times our error.")
     lines = ["## Where field Local EGOP wins", "", *(wins or ["Nowhere in this run."]), ""]
     return [*lines, "## Where it does not", "", *(losses or ["Nowhere in this run."])]
+
+
+def _advice(records):
+    """Which method for which data: the strongest of each group, and the fastest that comes close."""
+    rows = []
+    for group, meaning in GROUPS.items():
+        names = complete_sets(records, group)
+        excess = _excess(records, names)
+        if MAIN not in excess:
+            continue
+        order = sorted(excess, key=excess.__getitem__)
+        close = [method for method in order if excess[method] <= _CLOSE * excess[order[0]]]
+        seconds = {method: _mean_seconds(records, names, method) for method in close}
+        fastest = min(seconds, key=seconds.__getitem__)
+        strongest = [f"{METHODS[method].label} ({excess[method]:.2f})" for method in order[:3]]
+        ours = f"{order.index(MAIN) + 1} of {len(order)} ({excess[MAIN]:.2f})"
+        fast = f"{METHODS[fastest].label} ({seconds[fastest]:.2g} s)"
+        rows.append([group, f"{meaning}.", f"{len(names)}", "; ".join(strongest), ours, fast])
+    if not rows:
+        return []
+    head = ["data", "what they are", "sets", "strongest", "place of ours", "fastest that is close"]
+    return ["## Which method for which data", "", *markdown_table(head, rows), "", _ADVICE]
+
+
+def _excess(records, names):
+    """RMSE over that of the best method of each set, geometric mean, of methods that finished all sets."""
+    found = [errors(records, name, column="rmse") for name in names]
+    methods = [m for m in RANKED if found and all(not np.isnan(each.get(m, np.nan)) for each in found)]
+    best = [max(min(value for value in each.values() if value >= 0.0), 1e-300) for each in found]
+    return {m: _geometric([each[m] / b for each, b in zip(found, best, strict=True)]) for m in methods}
+
+
+def _mean_seconds(records, names, method):
+    main = at_main_size(records)
+    return _geometric([mean_over_seeds(main, "fit_seconds", dataset=n, method=method) for n in names])
+
+
+def _pairs(records):
+    """Ours against each peer, over all sets that both finished."""
+    pairs = compare_all(records)
+    if not pairs:
+        return []
+    return ["## Against each peer", "", *markdown_table(*rows_of(pairs)), "", _PAIRS]
+
+
+def _distributions(records):
+    """Methods that say how sure they are: rank by CRPS, and coverage."""
+    scores = {}
+    for name in (n for group in GROUPS for n in sets_of(records, group)):
+        found = errors(records, name, METHODS, "crps_over_deviation")
+        known = {method: value for method, value in found.items() if not np.isnan(value)}
+        if MAIN in known and len(known) > 1:
+            scores[name] = known
+    methods = [m for m in METHODS if any(m in found for found in scores.values())]
+    if not methods:
+        return []
+    placed = {
+        name: dict(zip(found, rankdata(list(found.values())), strict=True))
+        for name, found in scores.items()
+    }
+    rows = []
+    for method in methods:
+        own = [name for name in scores if method in scores[name]]
+        covered = [errors(records, name, (method,), "coverage")[method] for name in own]
+        off = np.abs(np.array(covered) - COVERAGE)
+        rows.append(
+            [
+                METHODS[method].label,
+                f"{len(own)}",
+                f"{_geometric([scores[name][method] for name in own]):.3g}",
+                f"{_geometric([scores[name][MAIN] for name in own]):.3g}",
+                f"{np.mean([placed[name][method] for name in own]):.2f}",
+                f"{np.mean(covered):.3f}",
+                f"{off.max():.3f} ({DATASETS[own[int(off.argmax())]].label})",
+            ]
+        )
+    head = ["method", "sets", "CRPS", "ours there", "mean rank", "coverage at 0.9", "farthest from 0.9"]
+    return ["## How sure they are", "", *markdown_table(head, rows), "", _SURE]
 
 
 def _error_tables(records):

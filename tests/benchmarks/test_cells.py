@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparison import cells, datasets, runs
 from comparison.cells import collect_own_warnings, measure
-from comparison.datasets import DATASETS, GROUPS, INDEX, SCALE, TABLE, held_out_quarter, split
+from comparison.datasets import CLEAN, DATASETS, GROUPS, INDEX, NOISY, SCALE, TABLE, held_out_quarter, split
 from tests.benchmarks.examples import cell
 
 from localegop.research.peers import METHODS
@@ -59,7 +59,8 @@ def test_the_usual_sets_can_be_read(monkeypatch):
 
 def test_the_sets_that_the_bars_speak_of_are_there():
     groups = [entry.group for entry in DATASETS.values()]
-    assert (groups.count(INDEX), groups.count(TABLE), groups.count(SCALE)) == (8, 7, 1)
+    assert (groups.count(INDEX), groups.count(TABLE), groups.count(SCALE)) == (8, 7, 2)
+    assert groups.count(CLEAN) == groups.count(NOISY) >= 20
     assert DATASETS["helix_200k"].full.train == (200_000,)
 
 

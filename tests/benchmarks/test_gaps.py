@@ -4,6 +4,7 @@ import gaps
 import numpy as np
 import pytest
 from bars import Table
+from comparison import scores
 from scipy.stats import norm
 
 
@@ -16,7 +17,8 @@ class Normal:
         return self
 
     def intervals(self, X):
-        return np.zeros(len(X)), np.tile(norm.ppf((1.0 + gaps.LEVELS) / 2.0), (len(X), 1))
+        half = norm.ppf((1.0 + gaps.LEVELS) / 2.0)
+        return np.tile(np.stack([-half, half], axis=1), (len(X), 1, 1))
 
 
 def test_queries_in_gaps_are_far_from_the_rows():
@@ -39,11 +41,11 @@ def test_the_field_has_variance_one_and_is_smooth():
 
 def test_the_score_is_that_of_the_normal_distribution():
     y = np.random.default_rng(1).standard_normal(20_000)
-    found = gaps.continuous_rank_score(y, *Normal().intervals(y))
-    assert found == pytest.approx(1.0 / np.sqrt(np.pi), rel=0.03)
-    assert gaps.are_inside(y, *Normal().intervals(y)).mean(axis=0) == pytest.approx(
-        gaps.COVERAGES, abs=0.02
-    )
+    intervals = Normal().intervals(y)
+    assert scores.rank_score(y, intervals) == pytest.approx(1.0 / np.sqrt(np.pi), rel=0.03)
+    assert scores.are_inside(y, intervals).mean(axis=0) == pytest.approx(scores.LEVELS, abs=0.02)
+    wide = scores.rank_score(y, 3.0 * intervals), scores.rank_score(y, intervals + 1.0)
+    assert min(wide) > 1.2 * scores.rank_score(y, intervals)
 
 
 def test_a_tiny_run_fills_the_table(capsys):

@@ -30,6 +30,9 @@ def test_the_report_is_made_from_results(tmp_path):
     page = (tmp_path / "docs" / "benchmarks.md").read_text()
     assert "- helix, D=5: the best peer, xRFM, has 4 times the error." in page
     assert "- diabetes: rank 3; xRFM has 0.8 times our error." in page
+    advice = next(line for line in page.splitlines() if line.startswith("| tables |"))
+    assert "xRFM (1.00); kernel ridge, Gaussian (1.06); field Local EGOP (1.12)" in advice
+    assert "3 of 4 (1.12)" in advice and "Who is not here" in page and "## Against each peer" in page
     assert "| uci wine | 5 | 2 | 0.8 |" in page  # gain told, gain seen, best peer
     assert "| MLKR + k-NN |" in page and "failed" in page
     assert "diabetes, MLKR + k-NN, n=60, seed 0: not finished after 1 s" in page

@@ -13,8 +13,9 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from localegop.datasets import make_helix
 from localegop.research.peers import METHODS, OURS, PEERS, Method, make_method
-from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows
+from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows, spreads
 from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
+from localegop.research.peers.recursive_features import draw_settings
 
 NO_METRIC_LEARN = "metric-learn is missing: pip install 'localegop[bench]'"
 
@@ -121,9 +122,12 @@ def test_some_rows_are_distinct_and_depend_on_the_seed_only():
     np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
 
 
+SLOW = ("local_egop", "ebm", "muygps", "realmlp", "tabm")
+
+
 def marks(name):
-    """Marks of a method: ours is slow and tested elsewhere, others need more packages."""
-    return [pytest.mark.slow] * (name == "local_egop") + [pytest.mark.extras] * bool(METHODS[name].module)
+    """Marks of a method: some are slow (ours is tested elsewhere too), others need more packages."""
+    return [pytest.mark.slow] * (name in SLOW) + [pytest.mark.extras] * bool(METHODS[name].module)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in METHODS])
@@ -202,6 +206,68 @@ def test_a_learned_metric_forgets_columns_of_noise():
         for kind in (TunedNeighbors, MetricNeighbors)
     ]
     assert errors[1] < 0.6 * errors[0]
+
+
+def test_constant_columns_are_not_blown_up():
+    X = np.tile([[0.998, 288.0, 1.0]], (999, 1))
+    X[:, 2] += 1e-6 * np.random.default_rng(0).standard_normal(len(X))
+    X[::3, 0] += np.spacing(0.998)  # what rounding may do to the mean of a constant column
+    assert X[:, 0].std() > 0.0
+    np.testing.assert_allclose(spreads(X), [1.0, 1.0, X[:, 2].std()], rtol=1e-9)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["xrfm", "xrfm_wide"])
+def test_xrfm_is_not_misled_by_offsets_and_constant_columns(name):
+    pytest.importorskip("xrfm", reason="xrfm is missing: pip install 'localegop[paper]'")
+    X, y = helix(300)
+    shifted = np.hstack([0.01 * X + 1000.0, np.full((300, 1), 0.998)])
+    errors = [
+        np.mean((make_method(name).fit(Z[:200], y[:200]).predict(Z[200:]) - y[200:]) ** 2)
+        for Z in (X, shifted)
+    ]
+    assert errors[1] < 1.5 * errors[0] < 0.1 * y.var()
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["vecchia", "kpls", "muygps", "lagp"])
+def test_processes_ignore_constant_columns_and_answer_at_several_coverages(name):
+    if not METHODS[name].available:
+        pytest.skip(f"{name} needs {METHODS[name].module}: pip install 'localegop[bench]'")
+    X, y = helix(200)
+    wide = np.hstack([X[:, :1], np.full((200, 1), 0.998), X[:, 1:]])
+    answers = []
+    for Z in (X, wide):
+        model = make_method(name, tuning_rows=100).fit(Z[:150], y[:150])
+        intervals = model.predict_interval(Z[150:], [0.5, 0.9])
+        np.testing.assert_allclose(intervals[:, 1], model.predict_interval(Z[150:]), rtol=1e-6)
+        np.testing.assert_allclose(intervals.mean(axis=2)[:, 0], model.predict(Z[150:]), rtol=1e-6)
+        assert (np.diff(intervals[:, 0]) < np.diff(intervals[:, 1])).all()
+        answers.append(model.predict(Z[150:]))
+    np.testing.assert_allclose(answers[1], answers[0], rtol=1e-6, atol=1e-6 * y.std())
+
+
+@pytest.mark.extras
+def test_linear_trees_know_a_plane_that_constant_ones_step_over():
+    pytest.importorskip("lightgbm", reason="lightgbm is missing: pip install 'localegop[bench]'")
+    X = np.random.default_rng(0).uniform(size=(400, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    steps, planes = (
+        np.mean((make_method(name).fit(X[:300], y[:300]).predict(X[300:]) - y[300:]) ** 2)
+        for name in ("lightgbm", "lightgbm_linear")
+    )
+    assert planes < 0.1 * steps
+
+
+@pytest.mark.extras
+def test_xrfm_draws_from_the_space_of_its_authors():
+    drawn = draw_settings(400, 0)
+    assert 0.7 < sum(each.kernel == "lpq" for each in drawn) / 400 < 0.9
+    assert 0.4 < sum(each.diagonal for each in drawn) / 400 < 0.6
+    for each in drawn:
+        assert 0.5 <= each.bandwidth <= 200.0 and 1e-6 <= each.ridge <= 10.0
+        assert 0.7 <= each.exponent <= each.norm < 2.0 and each.exponent <= 1.4
+    assert drawn[:5] == draw_settings(5, 0)
 
 
 @pytest.mark.extras

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,26 @@ Array = NDArray[np.float64]
 _FIRST_NOISE = (1e-2, 0.3)  # from one of them alone the search may end in noise only, or miss it
 
 
-class ArdGaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianAnswers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What all have in common whose labels at a query are Gaussian: `moments` says with which moments."""
+
+    @abstractmethod
+    def moments(self, points: Array) -> tuple[Array, Array]:
+        """Return means and standard deviations (q,) of new labels at points (q, D)."""
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predictions at q points, shape (q,)."""
+        return self.moments(query_rows(self, X))[0]
+
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> Array:
+        """Intervals (q, 2) that hold a new label with this probability; (q, levels, 2) for several."""
+        mean, std = self.moments(query_rows(self, X))
+        half = np.multiply.outer(std, norm.ppf(0.5 + 0.5 * np.asarray(coverage)))
+        middle = mean.reshape(-1, *[1] * (half.ndim - 1))
+        return np.stack([middle - half, middle + half], axis=-1)
+
+
+class ArdGaussianProcess(GaussianAnswers):
     """scikit-learn's Gaussian process: Gaussian kernel with a length per feature, and noise.
 
     Parameters
@@ -73,13 +93,12 @@ class ArdGaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             values: Array = self.model_.predict(self._scaler.transform(query_rows(self, X)))
         return values
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Array:
-        """Intervals (q, 2) that hold a new label, noise and all, with this probability."""
+    def moments(self, points: Array) -> tuple[Array, Array]:
+        """Return means and standard deviations (q,) of new labels at points (q, D)."""
         check_is_fitted(self, "model_")
         with threadpool_limits(self.threads):
-            mean, std = self.model_.predict(self._scaler.transform(query_rows(self, X)), return_std=True)
-        half = norm.ppf(0.5 + 0.5 * coverage) * std
-        return np.stack([mean - half, mean + half], axis=1)
+            mean, std = self.model_.predict(self._scaler.transform(points), return_std=True)
+        return mean, std
 
 
 def _kernel(dimension: int, noise: float) -> Any:

@@ -243,8 +243,14 @@ def some_rows(n: int, at_most: int, random_state: int) -> NDArray[np.int64]:
 
 def scales(X: Array) -> list[Array]:
     """Return what features may be divided by: nothing, or their standard deviations."""
-    spread = X.std(axis=0)
-    return [np.ones(X.shape[1]), np.where(spread > 0, spread, 1.0)]
+    return [np.ones(X.shape[1]), spreads(X)]
+
+
+def spreads(X: Array) -> Array:
+    """Return standard deviations of columns, 1 where only rounding tells one from a constant."""
+    spread: Array = X.std(axis=0)
+    rounding = 1e-12 * np.abs(X).max(axis=0)
+    return np.where(spread > rounding, spread, 1.0)
 
 
 def squared_distances(A: Array, B: Array) -> Array:

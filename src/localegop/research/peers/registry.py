@@ -7,17 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 from localegop.regressor import LocalEGOPRegressor
+from localegop.research.peers.boosting import AdditiveBoosting, TunedCatBoost, TunedLightGBM
 from localegop.research.peers.gaussian_process import ArdGaussianProcess
 from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge
 from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
 from localegop.research.peers.networks import FAMILIES, TunedNetwork
 from localegop.research.peers.per_feature import PerFeatureLocalLinear
+from localegop.research.peers.processes import (
+    LocalDesignProcess,
+    NeighborsProcess,
+    PartialLeastSquaresProcess,
+    VecchiaProcess,
+)
 from localegop.research.peers.recursive_features import TunedRecursiveFeatureMachine
-from localegop.research.peers.trees import TunedBoosting, TunedForest, TunedLightGBM
+from localegop.research.peers.tabular_networks import TabularNetwork
+from localegop.research.peers.trees import TunedBoosting, TunedForest
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Method:
         Most test rows for which it is practical.
     intervals : bool
         Whether it has ``predict_interval`` at a cost worth paying.
+    slow : bool
+        Whether quick comparisons leave it out unless it is named.
     """
 
     label: str
@@ -50,6 +61,7 @@ class Method:
     largest_n: int | None = None
     most_queries: int | None = None
     intervals: bool = False
+    slow: bool = False
 
     @property
     def available(self) -> bool:
@@ -162,6 +174,66 @@ PEERS = {
         module="lightgbm",
         extra="bench",
     ),
+    "lightgbm_linear": Method(
+        "LightGBM, linear trees",
+        "leaves, leaf size and ridge of the leaves on a fifth set aside, early stopping, then all rows",
+        _make_tuned(partial(TunedLightGBM, linear=True)),
+        module="lightgbm",
+        extra="bench",
+    ),
+    "catboost": Method(
+        "CatBoost",
+        "depth and ridge of the leaves on a fifth set aside, early stopping, then all rows",
+        _make_tuned(TunedCatBoost),
+        module="catboost",
+        extra="bench",
+    ),
+    "ebm": Method(
+        "explainable boosting machine",
+        "its defaults: functions of one and two features, 14 bags, early stopping",
+        lambda rows, seed, threads: AdditiveBoosting(random_state=seed, threads=threads),
+        module="interpret",
+        extra="bench",
+        largest_n=10_000,
+        slow=True,
+    ),
+    "vecchia": Method(
+        "GPBoost, Vecchia process",
+        "a length per feature, noise, scale and Matern 3/2 or 5/2, likelihood",
+        _make_tuned(VecchiaProcess),
+        module="gpboost",
+        extra="bench",
+        intervals=True,
+    ),
+    "muygps": Method(
+        "MuyGPyS",
+        "kriging of 50 neighbors: a length per feature and noise by leave-one-out likelihood, Matern 3/2 "
+        "or 5/2 on a fifth set aside",
+        _make_tuned(NeighborsProcess),
+        module="MuyGPyS",
+        extra="bench",
+        intervals=True,
+        slow=True,
+    ),
+    "lagp": Method(
+        "laGPy",
+        "units by an ARD process of 500 rows, nugget at 40 rows set aside, a length per query",
+        _make_tuned(LocalDesignProcess),
+        module="laGPy",
+        extra="bench",
+        most_queries=300,
+        intervals=True,
+        slow=True,
+    ),
+    "kpls": Method(
+        "SMT, KPLS",
+        "directions (at most 4) on a fifth set aside; lengths and noise by likelihood",
+        _make_tuned(PartialLeastSquaresProcess),
+        module="smt",
+        extra="bench",
+        largest_n=1000,
+        intervals=True,
+    ),
     "xrfm": Method(
         "xRFM",
         "bandwidth, ridge and iteration on a fifth set aside",
@@ -169,6 +241,18 @@ PEERS = {
         module="xrfm",
         extra="paper",
         largest_n=20_000,
+    ),
+    "xrfm_wide": Method(
+        "xRFM, authors' space",
+        "kernel, exponent, norm, bandwidth, ridge, diagonal or full matrix and iteration: 30 random draws "
+        "from the authors' space on a fifth set aside",
+        lambda rows, seed, threads: TunedRecursiveFeatureMachine(
+            draws=30, tuning_rows=rows, random_state=seed, threads=threads
+        ),
+        module="xrfm",
+        extra="paper",
+        largest_n=20_000,
+        slow=True,
     ),
     "network": Method(
         "two-layer network",
@@ -179,6 +263,26 @@ PEERS = {
         module="torch",
         extra="paper",
         largest_n=20_000,
+    ),
+    "realmlp": Method(
+        "RealMLP",
+        "its authors' settings for tables; mean of five networks, each stopped on another fifth",
+        lambda rows, seed, threads: TabularNetwork(
+            "RealMLP_TD_Regressor", folds=5, random_state=seed, threads=threads
+        ),
+        module="pytabkit",
+        extra="bench",
+        largest_n=20_000,
+        slow=True,
+    ),
+    "tabm": Method(
+        "TabM",
+        "its authors' settings for tables, stopped on a fifth",
+        lambda rows, seed, threads: TabularNetwork("TabM_D_Regressor", random_state=seed, threads=threads),
+        module="pytabkit",
+        extra="bench",
+        largest_n=10_000,
+        slow=True,
     ),
 }
 
