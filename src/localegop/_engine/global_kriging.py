@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dposv
 
 from localegop import _core
 from localegop._engine.blas import limited_blas
-from localegop._engine.lapack import factorize, invert, solve
+from localegop._engine.lapack import factorize, invert, mirror, solve
 
 Array = NDArray[np.float64]
 
@@ -147,11 +147,7 @@ class SolvedProcess:
                 whole = factor.copy()  # another thread may be inverting it, too
             invert(whole)
         self._factor = None
-        for first in range(0, len(whole), STRIP):  # what is below the diagonal counts
-            last = min(first + STRIP, len(whole))
-            whole[:first, first:last] = whole[first:last, :first].T
-            corner = whole[first:last, first:last]
-            corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        mirror(whole)
         return whole
 
     @property

@@ -16,6 +16,7 @@ from scipy.linalg import cython_lapack
 
 Array = NDArray[np.float64]
 
+STRIP = 64  # rows that are mirrored at a time
 UPPER, PLAIN = ctypes.c_char(b"U"), ctypes.c_char(b"N")  # plain: the diagonal is not one
 
 
@@ -42,6 +43,15 @@ def invert_factor(factor: Array) -> bool:
         ctypes.byref(info),
     )
     return info.value == 0
+
+
+def mirror(matrix: Array) -> None:
+    """Make a matrix (n, n) symmetric, of which the lower triangle counts."""
+    for first in range(0, len(matrix), STRIP):
+        last = min(first + STRIP, len(matrix))
+        matrix[:first, first:last] = matrix[first:last, :first].T
+        corner = matrix[first:last, first:last]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
 
 
 def solve(factor: Array, right: Array) -> Array:

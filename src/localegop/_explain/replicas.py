@@ -39,6 +39,7 @@ from localegop._fit.initial_axes import (
     axes_from,
     axes_from_gradients,
     find_axes_by_pilots,
+    find_single_slopes,
     find_slopes,
     global_agop,
 )
@@ -167,7 +168,7 @@ class _Learner:
         rule = RULES[rival.origin]
         if rival.origin in ("given", "given gently"):
             return axes_from_gradients(data, self.backend.extent(data), rule)
-        slopes = self.single_slopes if rule.single else self.slopes
+        slopes = find_single_slopes(self._sample) if rule.single else self.slopes
         return axes_from(self.backend.extent(data), slopes.agop, rule)
 
     def _refine(self, rival: Rival) -> Array:
@@ -196,11 +197,6 @@ class _Learner:
     def slopes(self) -> Slopes:
         """Slopes of f at these rows."""
         return find_slopes(self._sample, self._first_round)
-
-    @cached_property
-    def single_slopes(self) -> Slopes:
-        """The same where features are stretched one by one."""
-        return find_slopes(self._sample, self._first_round, single=True)
 
 
 def _with_gradients(found: Learned[LocalData]) -> Model:

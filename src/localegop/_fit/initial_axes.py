@@ -25,12 +25,12 @@ from localegop._engine.local_data import LocalData
 from localegop._engine.metric import spectrum
 from localegop._fit.backend import Backend, D, M_co
 from localegop._fit.pilot_fits import run_pilot
+from localegop._selection.feature_lengths import find_feature_weights
 from localegop._selection.global_search import GlobalSearch
 
 Array = NDArray[np.float64]
 
 MOST_ROUNDS = 4
-MOST_SINGLE_ROUNDS, SINGLE_GAIN = 8, 0.995  # the same for features by themselves
 MOST_PILOT_ROUNDS, PILOT_GAIN = 8, 0.99  # the same with pilot fits
 GAIN = 0.98  # a round must lower the leave-one-out error to this share to be followed by another
 SAMPLE = 400  # rows whose process gives the slopes
@@ -111,28 +111,24 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Averaged outer product (D, D) of gradients over all data, and the processes of the rounds to it."""
+    """Averaged outer product (D, D) of gradients over all data, and the processes of the rounds to it.
+
+    Of single features it is a diagonal matrix that stands for one.
+    """
 
     agop: Array
     rounds: list[GlobalKriging]
 
 
-def find_slopes(sample: Sample, first: FirstRound, *, single: bool = False) -> Slopes:
-    """Find the slopes of f by rounds of processes, each in axes from the slopes of the one before.
-
-    With ``single``, rounds only stretch the features, each by itself. Where these are many for the number
-    of rows, turned axes follow the noise of the labels, and columns of noise are found in this way only.
-    """
-    rule, gain, most = (
-        (FEATURES, SINGLE_GAIN, MOST_SINGLE_ROUNDS) if single else (GENTLE, GAIN, MOST_ROUNDS)
-    )
+def find_slopes(sample: Sample, first: FirstRound) -> Slopes:
+    """Find the slopes of f by rounds of processes, each in axes from the slopes of the one before."""
     rounds, least, agop = [first.process], first.error, sample.first_agop(first.process)
-    while len(rounds) < most:
-        axes = axes_from(sample.extent, agop, rule)
+    while len(rounds) < MOST_ROUNDS:
+        axes = axes_from(sample.extent, agop, GENTLE)
         search = sample.search(axes)
         process = search.best(rounds[-1:])[0]
         error = search.error(process)
-        if not error < gain * least:
+        if not error < GAIN * least:
             break
         least = error
         rounds.append(process)
@@ -140,15 +136,26 @@ def find_slopes(sample: Sample, first: FirstRound, *, single: bool = False) -> S
     return Slopes(agop, rounds)
 
 
-def repeat_slopes(sample: Sample, rounds: Sequence[GlobalKriging], *, single: bool = False) -> Array:
+def repeat_slopes(sample: Sample, rounds: Sequence[GlobalKriging]) -> Array:
     """Find the slopes (D, D) of f in some of the data, by the rounds of processes found in all.
 
     Lengths and ridges tell next to nothing of the labels that are left out.
     """
     agop = sample.first_agop(rounds[0])
     for process in rounds[1:]:
-        agop = sample.agop(process, axes_from(sample.extent, agop, FEATURES if single else GENTLE))
+        agop = sample.agop(process, axes_from(sample.extent, agop, GENTLE))
     return agop
+
+
+def find_single_slopes(sample: Sample) -> Slopes:
+    """Find how much f varies along each feature by itself, without rounds of processes.
+
+    Where features are many for the number of rows, turned axes follow the noise of the labels, and columns
+    of noise are found in this way only.
+    """
+    rows = sample.rows
+    weights = find_feature_weights(rows.rows, rows.labels, rows.sample_weight)
+    return Slopes(np.diag(weights**2), [])
 
 
 def find_axes_by_pilots(

@@ -35,6 +35,7 @@ from localegop._fit.initial_axes import (
     axes_from,
     axes_from_gradients,
     find_axes_by_pilots,
+    find_single_slopes,
     find_slopes,
     repeat_slopes,
 )
@@ -191,11 +192,11 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
             return found
     everywhere = search.may_use_all_rows or search.may_use_functions
     origins: tuple[Origin, ...] = ("slopes", "gentle", "features") if everywhere else ("slopes",)
-    sample = Sample.take(backend, data)
-    single = sorted({RULES[origin].single for origin in origins})
-    first = FirstRound.find(sample)
-    tasks = [partial(find_slopes, sample, first, single=each) for each in single]
-    slopes = dict(zip(single, work_together(tasks, search.settings.threads), strict=True))
+    sample, threads = Sample.take(backend, data), search.settings.threads
+    ways = {False: lambda: find_slopes(sample, FirstRound.find(sample))}
+    if "features" in origins:
+        ways[True] = partial(find_single_slopes, sample)
+    slopes = dict(zip(ways, work_together(list(ways.values()), threads), strict=True))
 
     @cache
     def sample_of_fold(k: int) -> Sample:
@@ -203,9 +204,11 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
 
     @cache
     def agops_of_folds(folds: tuple[int, ...], single: bool) -> list[Array]:
-        rounds = slopes[single].rounds
-        tasks = [partial(repeat_slopes, sample_of_fold(k), rounds, single=single) for k in folds]
-        return work_together(tasks, search.settings.threads)
+        def agop(k: int) -> Array:
+            some = sample_of_fold(k)
+            return find_single_slopes(some).agop if single else repeat_slopes(some, slopes[False].rounds)
+
+        return work_together([partial(agop, k) for k in folds], threads)
 
     def agop_of_fold(k: int, single: bool) -> Array:
         """Find that of the first fold alone: only the better trials come to the others."""

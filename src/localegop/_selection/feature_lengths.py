@@ -1,0 +1,132 @@
+"""A length for every feature, found together by the likelihood of the labels.
+
+Slopes of a process with one length for all features do not see a feature that matters only in a product
+with another one as long as there are many that do not matter: such a process is best as a line. So lengths
+start equal and about as large as the distances between rows, where products weigh enough to be seen, and
+all of them move at once along the gradient of the likelihood. It costs the inverse of one matrix, however
+many features there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop._engine.blas import limited_blas
+from localegop._engine.global_kriging import TREND
+from localegop._engine.lapack import factorize, invert, mirror, solve
+
+Array = NDArray[np.float64]
+
+TREND_SLOPE = 0.1  # variance of slopes: if lines weigh more, a feature that also bends passes for one
+NOISE = 0.5  # of the labels to begin with, over the variance of f
+LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
+SHORTEST, LONGEST = np.exp(-4.0), np.exp(5.0)  # lengths, over those to begin with
+NEGLIGIBLE = 1e-6  # part of the largest sample weight
+EVALUATIONS = 36
+PATIENCE, WORTH = 6, 4.0  # evaluations that must lower twice the negative logarithm by so much
+FIRST_STEP, MOST_STEP, LEAST_STEP = 0.4, 1.0, 1e-3  # in the logarithm of a length
+FASTER, SLOWER = 1.3, 0.5  # factors of a step, where the gradient keeps its sign and where it does not
+
+
+def find_feature_weights(rows: Array, labels: Array, sample_weight: Array) -> Array:
+    """Weights (D,) of features: one over the lengths of a smooth process of some rows (m, D).
+
+    They are in units of the features; constant features have weight 0. Rows of next to no weight, as wrong
+    labels have, do not count at all: their likelihood would, however little they say.
+    """
+    counts = sample_weight > NEGLIGIBLE * sample_weight.max()
+    rows, labels, sample_weight = rows[counts], labels[counts], sample_weight[counts]
+    part = sample_weight / sample_weight.sum()
+    centered = rows - np.sum(part[:, None] * rows, axis=0)
+    std = np.where(np.ptp(rows, axis=0) > 0.0, np.sqrt(np.sum(part[:, None] * centered**2, axis=0)), 0.0)
+    per_unit: Array = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0)
+    varies = np.ptp(labels, axis=0) > 0.0
+    if not (std > 0.0).any() or not varies.any():
+        return per_unit
+    values = (labels - np.sum(part[:, None] * labels, axis=0))[:, varies]
+    likelihood = Likelihood(centered * per_unit, values, sample_weight)
+    with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
+        return per_unit * _climb(likelihood)
+
+
+class Likelihood:
+    """Of labels (m, K) at rows (m, D), by a Gaussian process with a weak linear trend.
+
+    The variance of f follows from the labels, for each output its own.
+    """
+
+    def __init__(self, rows: Array, labels: Array, sample_weight: Array) -> None:
+        self.rows, self.labels, self.sample_weight = rows, labels, sample_weight
+        self._spare = np.empty(
+            (3, len(rows), len(rows))
+        )  # used again: new memory takes as long as filling it
+
+    def measure(self, weights: Array, noise: float) -> tuple[float, Array, float]:
+        """Twice the negative logarithm, and its slopes in the logarithms of the weights (D,) and the noise.
+
+        Infinite where the covariance is not positive definite in double precision.
+        """
+        m, outputs = self.labels.shape
+        products, kernel, matrix = self._spare
+        scaled = self.rows * weights
+        self._fill(scaled)
+        variances = noise / self.sample_weight
+        matrix[np.diag_indices(m)] += variances
+        if not factorize(matrix):
+            return np.inf, np.zeros_like(weights), 0.0
+        value = 2.0 * outputs * float(np.sum(np.log(np.diagonal(matrix))))
+        dual = solve(matrix, self.labels)
+        invert(matrix)
+        mirror(matrix)
+        fitted = np.sum(self.labels * dual, axis=0)  # m times the variance of f
+        value += m * float(np.sum(np.log(fitted / m)))
+        matrix *= outputs
+        matrix -= np.matmul(m * dual / fitted, dual.T, out=products)  # now slopes in the covariances
+        noise_slope = float(np.sum(variances * np.diagonal(matrix)))
+        slopes = TREND_SLOPE * np.sum(scaled * (matrix @ scaled), axis=0)
+        matrix *= kernel
+        slopes += np.sum(scaled * (matrix @ scaled - matrix.sum(axis=1)[:, None] * scaled), axis=0)
+        return value, 2.0 * slopes, noise_slope
+
+    def _fill(self, scaled: Array) -> None:
+        """Fill kernel and covariances (m, m), but for the noise, of scaled rows (m, D)."""
+        products, kernel, matrix = self._spare
+        np.matmul(scaled, scaled.T, out=products)
+        half = 0.5 * np.diagonal(products)
+        np.subtract(products, half, out=kernel)
+        kernel -= half[:, None]
+        np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
+        np.multiply(products, TREND_SLOPE, out=matrix)
+        matrix += kernel
+        matrix += TREND
+
+
+def _climb(likelihood: Likelihood) -> Array:
+    """Weights (D,) of features in their standard deviations, by steps along the signs of the gradient.
+
+    Each weight has a step of its own, which grows while its slope keeps its sign. So a step cannot throw a
+    weight far off, as it can where steps are as long as slopes say.
+    """
+    dimension = likelihood.rows.shape[1]
+    start = -0.5 * np.log(dimension)
+    low = np.append(np.full(dimension, start - np.log(LONGEST)), np.log(LEAST_NOISE))
+    high = np.append(np.full(dimension, start - np.log(SHORTEST)), np.log(MOST_NOISE))
+    place = np.append(np.full(dimension, start), np.log(NOISE))
+    best, least, known = place, np.inf, list[float]()
+    step, before = np.full(dimension + 1, FIRST_STEP), np.zeros(dimension + 1)
+    for _ in range(EVALUATIONS):
+        value, slopes, noise_slope = likelihood.measure(np.exp(place[:-1]), float(np.exp(place[-1])))
+        if not np.isfinite(value):
+            break
+        if value < least:
+            best, least = place, value
+        known.append(least)
+        if len(known) > PATIENCE and known[-1 - PATIENCE] - least < WORTH:
+            break
+        sign = np.sign(np.append(slopes, noise_slope))
+        factor = np.where(sign * before > 0.0, FASTER, np.where(sign * before < 0.0, SLOWER, 1.0))
+        step = np.clip(step * factor, LEAST_STEP, MOST_STEP)
+        before, place = sign, np.clip(place - sign * step, low, high)
+    weights: Array = np.exp(best[:-1])
+    return weights
