@@ -117,7 +117,7 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
     """How neighborhoods came about, and how large they are."""
     if strategy == "query":
         return f"learned for each query in up to {choice.step} steps, by fits at points sampled around it"
-    if choice.final.kind in ("global", "gradients"):
+    if choice.final.kind in ("global", "gradients", "mixture"):
         return "none: one metric everywhere, and all rows at once"
     size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
     if choice.step == 0:
@@ -127,6 +127,9 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
+    if final.kind == "mixture":
+        many = len(final.parts) > 1
+        return f"mean of {len(final.parts)} Gaussian process{'es' * many} of all rows, in axes of their own"
     if final.kind in ("global", "gradients"):
         kind = "rough" if final.rough else "smooth"
         slopes = ""
