@@ -34,7 +34,7 @@ def test_a_curve_without_noise_is_met_by_a_smooth_process():
     assert error < 1.8e-6  # 1.4e-6 when written
     for model in models:
         final = model.choice_.final
-        assert final.kind in ("kriging", "global") and final.degree == 1  # with a trend
+        assert final.kind in ("kriging", "global", "mixture") and final.degree == 1  # with a trend
         assert not final.rough and final.ridge < 1e-4
         assert model.gain_over_isotropic_ > 50.0
         assert model.choice_.error < 2e-5
@@ -46,14 +46,15 @@ def test_noise_is_averaged_out_along_a_curve():
     for model in models:
         assert 0.03 < model.choice_.error < 0.05  # mostly noise
         assert 0.95 < model.gain_over_isotropic_ < 1.3
-        assert model.choice_.size >= 60.0
+        assert model.choice_.size is None or model.choice_.size >= 60.0
 
 
 def test_five_of_ten_features_matter():
     models, error = measured(400, [friedman(400, seed) for seed in SEEDS])
     assert error < 0.026  # 0.020 when written; of the variance of the labels, 0.04 is noise
     for model in models:
-        assert model.choice_.final.kind in ("kriging", "global") and model.gain_over_isotropic_ > 2.0
+        assert model.choice_.final.kind in ("kriging", "global", "mixture")
+        assert model.gain_over_isotropic_ > 2.0
         assert model.global_importance(errors=False)[5:].sum() < 0.05
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -163,7 +163,6 @@ def test_random_state_decides_the_sample():
     assert runs[0] == runs[1] != runs[2]
 
 
-@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), shift=st.floats(-3, 3), scale=st.floats(0.1, 10))
 def test_rotation_translation_permutation_and_label_scale(seed, shift, scale):
     rng = np.random.default_rng(seed)

@@ -128,6 +128,9 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
+    if final.kind == "mixture":
+        many = len(final.parts) > 1
+        return f"mean of {len(final.parts)} Gaussian process{'es' * many} of all rows, in axes of their own"
     if final.kind in ("global", "functions", "gradients"):
         kind = "rough" if final.rough else "smooth"
         slopes = f", made of functions at {final.n_places} rows" if final.kind == "functions" else ""

@@ -227,7 +227,7 @@ def settle(monkeypatch, *trials):
     """Which of these trials wins, and how each was finished."""
     monkeypatch.setattr(plan, "remember_rivals", lambda *_: None)
     monkeypatch.setattr(plan, "can_average", lambda _: False)
-    winner = plan._settle(list(trials))[0]
+    winner = plan._settle(list(trials)).trial
     return trials.index(winner), [each.finished for each in trials]
 
 

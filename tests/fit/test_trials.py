@@ -143,10 +143,10 @@ def test_local_kriging_has_a_first_look_where_errors_are_small():
 
 def test_a_smooth_and_a_rough_global_process_compete_unless_one_is_clearly_worse(monkeypatch):
     monkeypatch.setattr(trials, "NOT_CLEARLY_WORSE", np.inf)
-    both = trial(n_iter=1)._find_global()
+    both = trial(n_iter=1).global_processes
     assert sorted(each.rough for each in both) == [False, True]
     monkeypatch.setattr(trials, "NOT_CLEARLY_WORSE", 1.0)
-    assert trial(n_iter=1)._find_global() == both[:1]
+    assert trial(n_iter=1).global_processes == both[:1]
 
 
 @pytest.mark.parametrize(("n", "competes"), [(MOST_ROWS, True), (MOST_ROWS + 1, False)])

@@ -91,6 +91,7 @@ def save_examples(folder: Path) -> list[Path]:
         "polynomial": ({"final": "polynomial", "n_iter": 2, "max_neighbors": 40}, y),
         "kriging": ({"final": "kriging", "n_iter": 1}, y),
         "global": ({"final": "global", "n_iter": 1}, y),
+        "mixture": ({}, y + 0.3 * random_state.normal(size=60)),
         "huber": ({"final": "polynomial", "n_iter": 1, "loss": "huber"}, y),
         "query": (query, y),
         "bandwidths": (

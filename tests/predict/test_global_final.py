@@ -310,7 +310,7 @@ def test_hostile_inputs(X, y, final, tmp_path):
         assert np.isfinite(model.predict_interval(X[:10])).all() and np.isfinite(model.loo_residuals_).all()
         model.save(tmp_path / "a.model")
         again = LocalEGOPRegressor.load(tmp_path / "a.model").predict(X)
-    np.testing.assert_array_equal(again, model.predict(X))
+        np.testing.assert_array_equal(again, model.predict(X))
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ def test_examples_are_of_all_kinds(folder):
     kinds = {name: getattr(model.choice_, "final", model.choice_) for name, model in models.items()}
     assert kinds["kriging"].kind == "kriging" and kinds["polynomial"].kind == "polynomial"
     assert kinds["global"].kind == "global" and models["polynomial"].choice_.step > 0
+    assert kinds["mixture"].kind == "mixture" and len(kinds["mixture"].parts) > 1
     assert models["query"].strategy == "query"
     assert models["two outputs"].predict(QUERIES).shape == (2, 2)
     assert len(kinds["separate outputs"]) == 2

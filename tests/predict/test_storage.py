@@ -25,6 +25,7 @@ CASES = {
     "bandwidths": ({"schedule": PowerLaw(0.5), "n_iter": 2, "exclusion_radius": 5.0, "degree": 1}, Y),
     "query": ({"strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "given metric": ({"initial_metric": np.diag([1.0, 2.0, 3.0]), "n_iter": 1, "kernel": "student"}, Y),
+    "mixture": ({}, Y + 0.5 * np.random.default_rng(1).normal(size=260)),
     "huber": ({"loss": "huber", "n_iter": 1, "degree": 1}, Y),
     "huber, query": ({"loss": "huber", "strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "curves": ({"initial_metric": "power", "n_iter": 1}, Y, SKEWED),
@@ -37,6 +38,15 @@ CASES = {
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.npz"
     LocalEGOPRegressor(n_iter=1, degree=1, ridge=1e-4).fit(X[TRAIN], Y[TRAIN]).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "mixture.npz"
+    model = LocalEGOPRegressor(n_jobs=1).fit(X[TRAIN], CASES["mixture"][1][TRAIN])
+    assert len(model.choice_.final.parts) > 1
+    model.save(path)
     return path
 
 
@@ -230,6 +240,30 @@ def test_what_a_header_may_not_say(saved, tmp_path, place, value, message):
             header[last] = value
 
     rewritten(saved, tmp_path / "model", change)
+    assert re.search(message, refusal(tmp_path / "model"))
+
+
+PARTS = [
+    (lambda parts: parts.clear(), "parts is .*not empty"),
+    (lambda parts: parts.extend(8 * parts[:1]), "a mean of processes has"),
+    (lambda parts: parts[0].update(share=parts[0]["share"] + 0.01), "shares of a mean of processes add up"),
+    (lambda parts: parts[0].update(share=-1.0), "parts.share is -1.0"),
+    (lambda parts: parts[0]["process"].update(length=1e-300), "parts.process.length is 1e-300"),
+    (lambda parts: parts[0]["process"].update(kind="global"), "'kind' is unknown"),
+    (lambda parts: parts[0]["axes"].pop(), "no matrix with 3 rows"),
+    (lambda parts: parts[0]["axes"][1].pop(), "no matrix with 3 rows"),
+    (lambda parts: parts[0]["axes"][1].__setitem__(0, 1e13), r"axes\[1\]\[0\] is 1e[+]13"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), PARTS)
+def test_what_a_mean_of_processes_may_not_hold(mixture, tmp_path, change, message):
+    def spoil(header, arrays):
+        model = header["models"][0]
+        change(model["choice"]["final"]["parts"])
+        model["rivals"]["every"][0]["choice"]["final"] = model["choice"]["final"]
+
+    rewritten(mixture, tmp_path / "model", spoil)
     assert re.search(message, refusal(tmp_path / "model"))
 
 

@@ -127,3 +127,16 @@ def test_steps_lead_to_the_bottom_within_bounds():
     assert steps[0] == pytest.approx(0.4) and steps.max() <= 1.0 + 1e-9
     assert steps[1] == pytest.approx([0.52] * 4 + [0.2])  # the noise had moved too far
     assert asked[:, -1].max() <= np.log(10.0) and asked[:, -1].min() >= np.log(1e-6)
+
+
+def test_a_known_start_saves_evaluations_and_leads_to_the_same_place():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(150, 3))
+    y = (np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.normal(size=150))[:, None]
+    cold = find_feature_weights(X, y, np.ones(150))
+    warm = find_feature_weights(X, y, np.ones(150), cold)
+    assert warm[:2] == pytest.approx(cold[:2], rel=0.2)
+    bowl = Bowl([0.1, 0.2, -9.0, 9.0, 0.0])
+    feature_lengths._climb(bowl, np.exp([0.1, 0.2, -9.0, 9.0]))
+    start = -0.5 * np.log(4.0)
+    assert (bowl.asked[0] + bowl.bottom)[:4] == pytest.approx([0.1, 0.2, start - 5.0, start + 4.0])

@@ -29,6 +29,7 @@ from localegop._engine.final_fits import (
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData
+from localegop._engine.mixed_kriging import MixedKriging
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import (
@@ -260,6 +261,8 @@ def halve_update(update: MetricUpdate) -> MetricUpdate:
 def halve_choice(choice: Choice) -> Choice:
     """Return a choice for half as many rows."""
     size, final = choice.size, choice.final
+    if isinstance(final, MixedKriging):
+        final = final.leading  # the axes of the others are those of all rows
     if isinstance(final, Kriging):
         final = HalvedKriging(final.length, 0.5 * final.ridge, final.trend, final.rough)
     elif isinstance(final, GradientKriging):

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 MOST_ROUNDS = 4
 MOST_PILOT_ROUNDS, PILOT_GAIN = 8, 0.99  # the same with pilot fits
 GAIN = 0.98  # a round must lower the leave-one-out error to this share to be followed by another
+MANY_PER_FEATURE = 25  # rows, from which on lengths of single features tell little of single labels
 SAMPLE = 400  # rows whose process gives the slopes
 NEGLIGIBLE = 1e-7  # share of the squared slopes below which a direction is left out
 KEPT_SCALE = 0.05  # shortest axis as a share of the longest: what looks flat at first may not be
@@ -147,14 +148,20 @@ def repeat_slopes(sample: Sample, rounds: Sequence[GlobalKriging]) -> Array:
     return agop
 
 
-def find_single_slopes(sample: Sample) -> Slopes:
+def find_single_slopes(sample: Sample, whole: Slopes | None = None) -> Slopes:
     """Find how much f varies along each feature by itself, without rounds of processes.
+
+    What all rows said is where some of them start, to save time, if there are many rows for each feature:
+    then it tells next to nothing of the labels that are left out.
 
     Where features are many for the number of rows, turned axes follow the noise of the labels, and columns
     of noise are found in this way only.
     """
     rows = sample.rows
-    weights = find_feature_weights(rows.rows, rows.labels, rows.sample_weight)
+    known = None
+    if whole is not None and rows.n >= MANY_PER_FEATURE * rows.dimension:
+        known = np.sqrt(np.diagonal(whole.agop))
+    weights = find_feature_weights(rows.rows, rows.labels, rows.sample_weight, known)
     return Slopes(np.diag(weights**2), [])
 
 

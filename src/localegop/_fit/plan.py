@@ -41,10 +41,10 @@ from localegop._fit.initial_axes import (
 )
 from localegop._fit.initial_units import find_initial_units
 from localegop._fit.leave_one_out import leave_one_out_fits
+from localegop._fit.mixing import mix_processes
 from localegop._fit.optimism import measure_optimism
 from localegop._fit.pilot_fits import run_pilot
 from localegop._fit.process import ProcessBackend
-from localegop._fit.refining import refine_process
 from localegop._fit.remembering import remember_rivals
 from localegop._fit.robustness import FinalSquares, first_weights, reweigh
 from localegop._fit.trials import KINDS, Search, Start, Trial, anchor_points, learn_at
@@ -152,8 +152,10 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     let_functions_grow(trials)
     left = _most_promising(trials)
     progress.advance()
-    best, choice, errors, rivals = _settle(left)
-    choice, rivals = refine_process(best, choice, rivals)
+    settled = _settle(left)
+    best, choice, rivals = mix_processes(
+        trials, settled.trial, settled.choice, settled.rivals, settled.least_of_processes
+    )
     classes = calibrate_classes(best.holdout, choice) if search.settings.classifies else None
     progress.advance()
     baseline.keep(1)
@@ -165,7 +167,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
         classes=classes,
     )
     too_small = best.knows_labels(choice) and not search.settings.classifies
-    return replace(best.start, decisions=decisions, held_out=errors if too_small else None)
+    return replace(best.start, decisions=decisions, held_out=settled.errors if too_small else None)
 
 
 def _trial_from_pilots(search: Search[D, M_co]) -> Trial[D, M_co]:
@@ -206,7 +208,11 @@ def _trials_from_slopes(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     def agops_of_folds(folds: tuple[int, ...], single: bool) -> list[Array]:
         def agop(k: int) -> Array:
             some = sample_of_fold(k)
-            return find_single_slopes(some).agop if single else repeat_slopes(some, slopes[False].rounds)
+            return (
+                find_single_slopes(some, slopes[True]).agop
+                if single
+                else repeat_slopes(some, slopes[False].rounds)
+            )
 
         return work_together([partial(agop, k) for k in folds], threads)
 
@@ -295,22 +301,36 @@ def _most_promising(trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
     return [best, *(trial for trial in others[:1] if _may_be_better(trial.opening, best.opening, errors))]
 
 
-def _settle(trials: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, Rivals]:
+@dataclass(frozen=True)
+class Settled(Generic[D, M_co]):
+    """The best choice of several trials, and its trial.
+
+    ``errors`` (m,) are its squared errors at held-out points, ``least_of_processes`` is the least mean
+    error of the processes of all rows that came to the final; infinite if none did.
+    """
+
+    trial: Trial[D, M_co]
+    choice: Choice
+    errors: Array
+    rivals: Rivals
+    least_of_processes: float
+
+
+def _settle(trials: list[Trial[D, M_co]]) -> Settled[D, M_co]:
     """Finish the races of the trials that may be the best, and take the best choice of all.
 
-    Its squared errors (m,) at held-out points are returned, too, and its rivals. What averages of labels
-    lead to is taken unless the labels as given speak against it.
+    What averages of labels lead to is taken unless the labels as given speak against it.
     """
     best, *others = sorted(trials, key=_least_error)
     left = [best, *(trial for trial in others if _may_be_better(trial.race, best.race))]
     if can_average(best) and noise_is_most(best):
         found = _finish([_best_by_averages(left)])
-        if not is_surely_beaten(found[0], found[1], best):
+        if not is_surely_beaten(found.trial, found.choice, best):
             return found
     return _finish(left)
 
 
-def _finish(left: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, Rivals]:
+def _finish(left: list[Trial[D, M_co]]) -> Settled[D, M_co]:
     """Finish the races of some trials, the best of which comes first; see :func:`_settle`."""
     for trial in left:
         trial.finish(widen=trial is left[0] or trial.start.data.n >= MANY_ROWS)
@@ -321,7 +341,15 @@ def _finish(left: list[Trial[D, M_co]]) -> tuple[Trial[D, M_co], Choice, Array, 
     winner, choice = final.best
     rivals = remember_rivals(tally, left, winner, choice)
     errors, mean = left[winner].errors_of(choice, final.points)
-    return left[winner], replace(choice, error=mean), errors, rivals
+    processes = [
+        float(each)
+        for trial in left
+        for one, each in zip(trial.race.choices, trial.race.means, strict=True)
+        if isinstance(one.final, GlobalKriging)
+    ]
+    return Settled(
+        left[winner], replace(choice, error=mean), errors, rivals, min(processes, default=np.inf)
+    )
 
 
 def _least_error(trial: Trial[D, M_co]) -> float:

@@ -18,6 +18,7 @@ from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData, half_of
+from localegop._engine.mixed_kriging import MixedKriging
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
@@ -230,9 +231,9 @@ class Trial(Generic[D, M_co]):
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
-            return [as_choice(process) for process in (*self._find_global(), *self._find_with_slopes())]
+            return [as_choice(process) for process in (*self.global_processes, *self._find_with_slopes())]
         if kind is GlobalKriging and self.search.may_use_functions:
-            found = self._find_global()
+            found = self.global_processes
             smooth = next((one for one in found if not one.rough), found[0])
             return [as_choice(one) for one in from_fewer_rows(smooth)]
         return []
@@ -280,7 +281,8 @@ class Trial(Generic[D, M_co]):
 
     def knows_labels(self, choice: Choice) -> bool:
         """Whether axes or metrics of a choice are found from the labels."""
-        return choice.step > 0 or self.start is not self.search.start
+        mixed = isinstance(choice.final, MixedKriging)  # some of its axes are, whatever those of the fit
+        return choice.step > 0 or mixed or self.start is not self.search.start
 
     def _race_processes(self) -> list[Choice]:
         """Race the kinds of kriging, before any step."""
@@ -303,7 +305,8 @@ class Trial(Generic[D, M_co]):
         """Return the steps after which polynomials of a race are fitted."""
         return {one.step for one in race.choices if isinstance(one.final, Polynomial)} - {0}
 
-    def _find_global(self) -> list[GlobalKriging]:
+    @cached_property
+    def global_processes(self) -> list[GlobalKriging]:
         """Find a smooth and a rough global process by their errors at the anchors of the first fold.
 
         If one is clearly worse it is left out.

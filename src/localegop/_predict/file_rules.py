@@ -104,7 +104,16 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
 FINAL_RULES["functions"] = FINAL_RULES["global"] | {"n_places": Number(1, MOST_FUNCTION_ROWS, whole=True)}
-GLOBAL = ("global", "functions", "gradients")
+FINAL_RULES["mixture"] = FINAL_RULES["global"] | {"parts": Sequence(Some())}
+MOST_PARTS, MOST_STRETCHED = 8, 1e12  # processes of a mean, and entries of their axes
+PART = Fields(
+    {
+        "share": Number(0.0, 1.0),
+        "process": Fields({name: rule for name, rule in FINAL_RULES["global"].items() if name != "kind"}),
+        "axes": Sequence(Sequence(Number(-MOST_STRETCHED, MOST_STRETCHED))),
+    }
+)
+GLOBAL = ("global", "functions", "gradients", "mixture")
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -264,7 +273,7 @@ def _check_rivals(
     require(max(picks) < len(every) <= MOST_RIVALS, "model.rivals.picks has a number that no rival has")
     same = all(every[0][name] == choice[name] for name in ("step", "size", "final"))
     require(same, "model.rivals.every does not begin with model.choice")
-    for one in every:
+    for one in every[1:]:  # the first is the choice, whose axes may be fewer
         _check_final(one, dimension, settings)
         _check_work(one["step"], settings)
 
@@ -283,6 +292,8 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     if kind in GLOBAL:
         known = choice["size"] is None and choice["step"] == 0
         require(known, "model.choice has a size or steps, which a global process has not")
+        if kind == "mixture":
+            _check_parts(final["parts"], dimension)
         return
     directions = final["n_quadratic_directions"]
     fit = (directions > 0) == (final["degree"] == 2) and directions <= dimension
@@ -301,6 +312,18 @@ def check_functions(header: Mapping[str, Any], n: int) -> None:
         places = final["n_places"] if final["kind"] == "functions" else 0
         fit = places <= n and n * places**2 <= 4 * MOST_WORK
         require(fit, f"a global process of {n} rows is made of {places} functions")
+
+
+def _check_parts(parts: list[Mapping[str, Any]], dimension: int) -> None:
+    """Check the processes of a mean, whose fit has so many axes."""
+    require(0 < len(parts) <= MOST_PARTS, f"a mean of processes has {len(parts)} parts")
+    for part in parts:
+        PART.check("model.choice.final.parts", part)
+        widths = {len(row) for row in part["axes"]}
+        fit = len(part["axes"]) == dimension and len(widths) == 1 and max(widths) <= MOST_ROWS
+        require(fit, f"axes of a part of a mean of processes are no matrix with {dimension} rows")
+    total = sum(part["share"] for part in parts)
+    require(abs(total - 1.0) < 1e-6, f"shares of a mean of processes add up to {total:g}, not 1")
 
 
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:

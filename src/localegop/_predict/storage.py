@@ -28,6 +28,7 @@ from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
+from localegop._engine.mixed_kriging import MixedKriging, Part
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.classes import ClassCalibration
@@ -48,7 +49,10 @@ CURVES = tuple(entry.name for entry in fields(Curves))
 SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
 FINAL_FITS: dict[str, Any] = {
     one.kind: one
-    for one in (Polynomial, Logistic, Kriging, GlobalKriging, FunctionKriging, GradientKriging)
+    for one in (
+        *(Polynomial, Logistic, Kriging),
+        *(GlobalKriging, FunctionKriging, GradientKriging, MixedKriging),
+    )
 }
 
 
@@ -114,6 +118,10 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
         header["link"] = asdict(decisions.classes.link)
         arrays |= {f"class_{name}": getattr(decisions.classes, name) for name in CLASSES}
     return header, arrays
+
+
+def _unpack_part(header: Mapping[str, Any]) -> Part:
+    return Part.in_axes(header["share"], GlobalKriging(**header["process"]), np.array(header["axes"]))
 
 
 def _pack_choice(choice: Choice) -> dict[str, Any]:
@@ -278,6 +286,8 @@ def _unpack_classes(link: Mapping[str, Any] | None, arrays: Mapping[str, Array])
 
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:
     constants = dict(header["final"])
+    if "parts" in constants:
+        constants["parts"] = tuple(_unpack_part(part) for part in constants["parts"])
     final = FINAL_FITS[constants.pop("kind")](**constants)
     error, gradient_size = _or_nan(header["error"]), header.get("gradient_size")
     return Choice(header["step"], header["size"], final, error, gradient_size)

@@ -29,11 +29,14 @@ FIRST_STEP, MOST_STEP, LEAST_STEP = 0.4, 1.0, 1e-3  # in the logarithm of a leng
 FASTER, SLOWER = 1.3, 0.5  # factors of a step, where the gradient keeps its sign and where it does not
 
 
-def find_feature_weights(rows: Array, labels: Array, sample_weight: Array) -> Array:
+def find_feature_weights(
+    rows: Array, labels: Array, sample_weight: Array, start: Array | None = None
+) -> Array:
     """Weights (D,) of features: one over the lengths of a smooth process of some rows (m, D).
 
     They are in units of the features; constant features have weight 0. Rows of next to no weight, as wrong
-    labels have, do not count at all: their likelihood would, however little they say.
+    labels have, do not count at all: their likelihood would, however little they say. They are found from
+    equal lengths, or from the weights that are given to start with.
     """
     counts = sample_weight > NEGLIGIBLE * sample_weight.max()
     rows, labels, sample_weight = rows[counts], labels[counts], sample_weight[counts]
@@ -47,7 +50,7 @@ def find_feature_weights(rows: Array, labels: Array, sample_weight: Array) -> Ar
     values = (labels - np.sum(part[:, None] * labels, axis=0))[:, varies]
     likelihood = Likelihood(centered * per_unit, values, sample_weight)
     with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
-        return per_unit * _climb(likelihood)
+        return per_unit * _climb(likelihood, None if start is None else start * std)
 
 
 class Likelihood:
@@ -102,7 +105,7 @@ class Likelihood:
         matrix += TREND
 
 
-def _climb(likelihood: Likelihood) -> Array:
+def _climb(likelihood: Likelihood, known: Array | None = None) -> Array:
     """Weights (D,) of features in their standard deviations, by steps along the signs of the gradient.
 
     Each weight has a step of its own, which grows while its slope keeps its sign. So a step cannot throw a
@@ -113,7 +116,10 @@ def _climb(likelihood: Likelihood) -> Array:
     low = np.append(np.full(dimension, start - np.log(LONGEST)), np.log(LEAST_NOISE))
     high = np.append(np.full(dimension, start - np.log(SHORTEST)), np.log(MOST_NOISE))
     place = np.append(np.full(dimension, start), np.log(NOISE))
-    best, least, known = place, np.inf, list[float]()
+    if known is not None:
+        place[:-1] = np.log(np.maximum(known, np.exp(low[:-1])))
+        place = np.minimum(place, high)
+    best, least, reached = place, np.inf, list[float]()
     step, before = np.full(dimension + 1, FIRST_STEP), np.zeros(dimension + 1)
     for _ in range(EVALUATIONS):
         value, slopes, noise_slope = likelihood.measure(np.exp(place[:-1]), float(np.exp(place[-1])))
@@ -121,8 +127,8 @@ def _climb(likelihood: Likelihood) -> Array:
             break
         if value < least:
             best, least = place, value
-        known.append(least)
-        if len(known) > PATIENCE and known[-1 - PATIENCE] - least < WORTH:
+        reached.append(least)
+        if len(reached) > PATIENCE and reached[-1 - PATIENCE] - least < WORTH:
             break
         sign = np.sign(np.append(slopes, noise_slope))
         factor = np.where(sign * before > 0.0, FASTER, np.where(sign * before < 0.0, SLOWER, 1.0))

@@ -173,7 +173,10 @@ def _choices(model: LocalEGOPRegressor) -> list[tuple[list[str], Choice]]:
 def _choice_facts(choice: Choice) -> dict[str, Any]:
     final = choice.final
     facts = {"step": choice.step, "size": choice.size, "error": choice.error, "final": final.kind}
-    return facts | asdict(final)
+    constants = asdict(final)
+    if final.kind == "mixture":
+        constants["parts"] = len(constants["parts"])
+    return facts | constants
 
 
 def _choice_text(choice: Choice) -> str:
@@ -182,6 +185,8 @@ def _choice_text(choice: Choice) -> str:
 
 
 def _final_text(final: Any) -> str:
+    if final.kind == "mixture":
+        return f"mean of {len(final.parts)} global process{'es' * (len(final.parts) > 1)}"
     if final.kind == "gradients":
         slopes = "all directions" if final.n_places else counted(final.n_slopes, "direction")
         return f"global process of length {final.length:.4g} with gradients in {slopes}"
