@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.global_kriging import GlobalKriging
+from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.mixture import Mixture
 from localegop._explain.overall import correlations_of
 from localegop._predict.decisions import FORGOTTEN, Decisions
 from localegop._predict.model import Model
@@ -117,7 +120,7 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
     """How neighborhoods came about, and how large they are."""
     if strategy == "query":
         return f"learned for each query in up to {choice.step} steps, by fits at points sampled around it"
-    if choice.final.kind in ("global", "gradients"):
+    if isinstance(choice.final, GlobalKriging):
         return "none: one metric everywhere, and all rows at once"
     size = "" if choice.size is None else f"; effective size {choice.size:g} rows"
     if choice.step == 0:
@@ -127,15 +130,18 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
-    if final.kind in ("global", "gradients"):
+    if isinstance(final, Mixture):
+        return f"the mean of {' and '.join(_final_text(part) for part in final.parts)}"
+    if isinstance(final, GlobalKriging):
         kind = "rough" if final.rough else "smooth"
         slopes = ""
-        if final.kind == "gradients":
+        if isinstance(final, GradientKriging):
             known = f"along {_count(final.n_slopes, 'leading direction')}"
             if final.n_places:
                 known = f"along all directions, made of functions at {final.n_places} rows"
             slopes = f", with the given gradients {known}"
-        return f"one {kind} Gaussian process of all rows{slopes}, length {final.length:.3g}"
+        of_logits = ", of the logits" if final.kind == "logistic process" else ""
+        return f"one {kind} Gaussian process of all rows{slopes}{of_logits}, length {final.length:.3g}"
     if final.kind == "kriging":
         trend = "a linear trend" if final.trend else "no trend"
         kind = "rough" if final.rough else "smooth"

@@ -16,6 +16,7 @@ from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
+from localegop._engine.mixture import Mixture, SolvedMixture
 from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
 from localegop._engine.sparse_kriging import solve_process
 from localegop._engine.threads import work_together
@@ -243,6 +244,9 @@ class LocalData:
 
     def solve_all(self, processes: Sequence[GlobalKriging]) -> list[SolvedProcess]:
         """Return processes of all points, solved now or before."""
+        parts = [part for one in processes if isinstance(one, Mixture) for part in one.parts]
+        if parts:
+            self.solve_all(parts)
         unknown = [one for one in dict.fromkeys(processes) if one not in self._solved]
         solved = work_together([partial(self.fresh_solution, one) for one in unknown], self.threads)
         self._solved |= dict(zip(unknown, solved, strict=True))
@@ -250,6 +254,8 @@ class LocalData:
 
     def fresh_solution(self, process: GlobalKriging) -> SolvedProcess:
         """Return a process of all points, solved now and not kept."""
+        if isinstance(process, Mixture):
+            return SolvedMixture(process, self.solve_all(process.parts))
         return solve_process(process, self.rows, self.labels, self.sample_weight, self.slopes)
 
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:

@@ -38,6 +38,7 @@ from localegop._engine.gradient_kriging import (
     solve_each,
 )
 from localegop._engine.lapack import factorize, invert, invert_factor, solve
+from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic
 
 Array = NDArray[np.float64]
 
@@ -49,6 +50,8 @@ def solve_process(
     process: GlobalKriging, rows: Array, labels: Array, sample_weight: Array, slopes: GivenSlopes | None
 ) -> SolvedProcess:
     """Solve a process for labels (n, K) of rows (n, D) and, if it knows slopes, for given ones."""
+    if isinstance(process, LogisticProcess):
+        return SolvedLogistic(process, rows, labels, sample_weight)
     if not isinstance(process, GradientKriging):
         return SolvedProcess(process, rows, labels, sample_weight)
     assert slopes is not None

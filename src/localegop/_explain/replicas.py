@@ -29,6 +29,7 @@ from localegop._engine.final_fits import (
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData
+from localegop._engine.mixture import Mixture
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import (
@@ -264,7 +265,9 @@ def halve_update(update: MetricUpdate) -> MetricUpdate:
 def halve_choice(choice: Choice) -> Choice:
     """Return a choice for half as many rows."""
     size, final = choice.size, choice.final
-    if isinstance(final, Kriging):
+    if isinstance(final, Mixture):
+        final = Mixture.of(*(replace(one, ridge=0.5 * one.ridge) for one in final.parts))
+    elif isinstance(final, Kriging):
         final = HalvedKriging(final.length, 0.5 * final.ridge, final.trend, final.rough)
     elif isinstance(final, GradientKriging):
         final = replace(final, ridge=0.5 * final.ridge, slope_ridge=0.5 * final.slope_ridge)

@@ -28,6 +28,7 @@ from localegop._data.schema import (
 from localegop._data.table_columns import check_columns
 from localegop._engine.global_kriging import MOST_ROWS as MOST_GLOBAL_ROWS
 from localegop._engine.gradient_kriging import MOST_EQUATIONS
+from localegop._engine.logistic_process import MOST_ROWS as MOST_LOGISTIC_ROWS
 from localegop._engine.settings import Settings
 from localegop._predict.decisions import FORGOTTEN
 from localegop._predict.gaps import MOST_SURPRISING
@@ -101,7 +102,11 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "slope_ridge": Number(1e-15, LARGE),
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
-GLOBAL = ("global", "gradients")
+FINAL_RULES["logistic process"] = FINAL_RULES["global"]
+FINAL_RULES["mixture"] = FINAL_RULES["global"] | {"parts": Sequence(Some())}
+GLOBAL = ("global", "gradients", "logistic process", "mixture")
+LOGISTIC = ("logistic", "logistic process", "mixture")  # for classes only
+PARTS, FEWEST_PARTS, MOST_PARTS = ("global", "logistic process"), 2, 3
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -271,7 +276,13 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     kind, by_field = final.get("kind"), settings.strategy == "field"
     Text(tuple(FINAL_RULES) if by_field else ("polynomial",)).check("model.choice.final.kind", kind)
     Fields(FINAL_RULES[kind]).check("model.choice.final", final)
-    known = kind != "logistic" or settings.classifies
+    if kind == "mixture":
+        count = len(final["parts"])
+        require(FEWEST_PARTS <= count <= MOST_PARTS, f"model.choice.final has {count} parts")
+        for one in final["parts"]:
+            Text(PARTS).check("model.choice.final.parts.kind", one.get("kind"))
+            Fields(FINAL_RULES[one["kind"]]).check("model.choice.final.parts", one)
+    known = kind not in LOGISTIC or settings.classifies
     require(known, "model.choice.final is logistic, but the labels are no classes")
     if kind == "kriging":
         require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
@@ -289,11 +300,20 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     )
 
 
+def needs_all(final: Mapping[str, Any]) -> bool:
+    """Whether equations of all rows are solved for a process of them, or for a part of it."""
+    kinds = [final["kind"], *(one["kind"] for one in final.get("parts", ()))]
+    return any(kind in ("global", "gradients") for kind in kinds)
+
+
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:
     """Raise a ValueError unless a global process has all rows for anchors, and not too many of them."""
-    fit = choice["final"]["kind"] not in GLOBAL or (anchors == n and n <= MOST_GLOBAL_ROWS)
-    most = f"{MOST_GLOBAL_ROWS:,}"
-    require(fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most}")
+    kind = choice["final"]["kind"]
+    most = MOST_GLOBAL_ROWS if needs_all(choice["final"]) else MOST_LOGISTIC_ROWS
+    fit = kind not in GLOBAL or (anchors == n and n <= most)
+    require(
+        fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most:,}"
+    )
 
 
 def _check_lengths(header: Mapping[str, Any], settings: Settings) -> None:

@@ -27,6 +27,8 @@ from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
+from localegop._engine.logistic_process import LogisticProcess
+from localegop._engine.mixture import Mixture
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.classes import ClassCalibration
@@ -46,7 +48,11 @@ CLASSES = ("doubts", "weight_below")  # arrays of ClassCalibration
 CURVES = tuple(entry.name for entry in fields(Curves))
 SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
 FINAL_FITS: dict[str, Any] = {
-    one.kind: one for one in (Polynomial, Logistic, Kriging, GlobalKriging, GradientKriging)
+    one.kind: one
+    for one in (
+        *(Polynomial, Logistic, Kriging),
+        *(GlobalKriging, GradientKriging, LogisticProcess, Mixture),
+    )
 }
 
 
@@ -120,8 +126,15 @@ def _pack_choice(choice: Choice) -> dict[str, Any]:
         "size": choice.size,
         "error": _or_none(choice.error),
         "gradient_size": choice.gradient_size,
-        "final": {"kind": choice.final.kind, **asdict(choice.final)},
+        "final": _pack_final(choice.final),
     }
+
+
+def _pack_final(final: Any) -> dict[str, Any]:
+    packed = {"kind": final.kind, **asdict(final)}
+    if isinstance(final, Mixture):
+        packed["parts"] = [_pack_final(one) for one in final.parts]
+    return packed
 
 
 def _pack_rivals(rivals: Rivals) -> dict[str, Any]:
@@ -275,10 +288,15 @@ def _unpack_classes(link: Mapping[str, Any] | None, arrays: Mapping[str, Array])
 
 
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:
-    constants = dict(header["final"])
-    final = FINAL_FITS[constants.pop("kind")](**constants)
     error, gradient_size = _or_nan(header["error"]), header.get("gradient_size")
-    return Choice(header["step"], header["size"], final, error, gradient_size)
+    return Choice(header["step"], header["size"], _unpack_final(header["final"]), error, gradient_size)
+
+
+def _unpack_final(header: Mapping[str, Any]) -> Any:
+    constants = dict(header)
+    if "parts" in constants:
+        constants["parts"] = tuple(_unpack_final(one) for one in constants["parts"])
+    return FINAL_FITS[constants.pop("kind")](**constants)
 
 
 def _or_nan(number: float | None) -> float:

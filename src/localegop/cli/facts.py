@@ -185,8 +185,11 @@ def _final_text(final: Any) -> str:
     if final.kind == "gradients":
         slopes = "all directions" if final.n_places else counted(final.n_slopes, "direction")
         return f"global process of length {final.length:.4g} with gradients in {slopes}"
-    if final.kind == "global":
-        return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}"
+    if final.kind == "mixture":
+        return f"mean of {' and '.join(map(_final_text, final.parts))}"
+    if final.kind in ("global", "logistic process"):
+        kind = f"{'rough ' if final.rough else ''}{final.kind.removesuffix(' process')}"
+        return f"{kind} process of length {final.length:.4g}"
     if final.kind == "kriging":
         kind = ("rough " if final.rough else "") + "kriging" + ("" if final.trend else " without trend")
         return f"{kind} of length {final.length:g}"
