@@ -38,7 +38,7 @@ from localegop._engine.global_kriging import (
     kernels,
     no_fits,
 )
-from localegop._engine.link import log_losses, softmax
+from localegop._engine.link import log_losses, softmax, with_doubt
 
 Array = NDArray[np.float64]
 
@@ -148,7 +148,10 @@ class SolvedLogistic(SolvedProcess):
 
     @property
     def loo_log_loss(self) -> float:
-        """Weighted mean log loss (nats) of all rows, each without itself."""
+        """Weighted mean log loss (nats) of all rows, each without itself, of labels with some doubt.
+
+        Where hardly any row is predicted wrongly, logits of any size would else be as good.
+        """
         weight, p = self.sample_weight, self.probabilities
         logits, curves = np.log(np.maximum(p, SMALLEST)), weight[:, None] * curvatures(p)
         with limited_blas(1, 1):
@@ -156,7 +159,8 @@ class SolvedLogistic(SolvedProcess):
                 share = np.einsum("na,na->n", self._functions @ inverse, self._functions)
                 left = np.maximum(1.0 - share * curves[:, k], LEAST_LEFT)
                 logits[:, k] -= share * weight * (self.labels[:, k] - p[:, k]) / left
-        return float(np.sum(weight * log_losses(softmax(logits), self.labels)) / np.sum(weight))
+        losses = log_losses(softmax(logits), with_doubt(self.labels))
+        return float(np.sum(weight * losses) / np.sum(weight))
 
     def without_own(self, own: NDArray[np.int64]) -> GlobalFits:
         """See :class:`SolvedProcess`."""
