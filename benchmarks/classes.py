@@ -259,6 +259,8 @@ def main() -> None:
     if args.page:
         some = "" if args.sets == [*REAL, *MADE] else f" --sets {shlex.join(args.sets)}"
         options = f"--rows {args.rows} --seeds {args.seeds} --first-seed {args.first_seed}{some}"
+        if args.json:
+            options += f" --json {args.json}"
         if args.methods != list(CLASSIFIERS):
             options += f" --methods {shlex.join(args.methods)}"
         if args.block != "classes":

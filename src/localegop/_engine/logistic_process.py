@@ -27,16 +27,13 @@ from scipy.optimize import minimize
 from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import (
     BLOCK,
-    STRIP,
     TREND,
-    GlobalFits,
     GlobalKriging,
     Near,
     SolvedProcess,
     covariances,
     effective_sizes,
     kernels,
-    no_fits,
 )
 from localegop._engine.link import log_losses, softmax, with_doubt
 
@@ -162,15 +159,8 @@ class SolvedLogistic(SolvedProcess):
         losses = log_losses(softmax(logits), with_doubt(self.labels))
         return float(np.sum(weight * losses) / np.sum(weight))
 
-    def without_own(self, own: NDArray[np.int64]) -> GlobalFits:
-        """See :class:`SolvedProcess`."""
-        if not len(own):
-            return no_fits(self.rows.shape[1], self.labels.shape[1])
-        with limited_blas(1, 1):
-            strips = [self._without_own(own[k : k + STRIP]) for k in range(0, len(own), STRIP)]
-        return GlobalFits(*(np.concatenate(each) for each in zip(*strips, strict=True)))
-
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
+        """See :class:`SolvedProcess`; one step of Newton's method, class by class."""
         functions, p = self._functions[own], self.probabilities[own]
         weight = np.minimum(self.sample_weight[own], 1.0)  # one unit of it is taken away
         near = Near(self.process, self.rows[own], self.places)
