@@ -13,6 +13,7 @@ import os
 import shlex
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,13 @@ def log_loss(p: np.ndarray, y: np.ndarray) -> float:
     return float(-np.mean(np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1.0))))
 
 
+def excess_loss(p: np.ndarray, truth: np.ndarray) -> float:
+    """Mean log loss of probabilities (m, K) beyond that of the true ones, whatever labels are drawn."""
+    tiny = 1e-15
+    logs = np.log(np.clip(truth, tiny, 1.0)) - np.log(np.clip(p, tiny, 1.0))
+    return float(np.mean(np.sum(truth * logs, axis=1)))
+
+
 def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     """Expected calibration error: how far shares of right answers are from the probabilities of these."""
     sure, right = p.max(axis=1), p.argmax(axis=1) == y
@@ -114,7 +122,7 @@ def measure(method: Method, data: dict[str, Any], seed: int) -> dict[str, float]
         "n_test": len(truth),
     }
     if data["truth"] is not None:
-        found["excess"] = found["log loss"] - log_loss(data["truth"], truth)
+        found["excess"] = excess_loss(p, data["truth"])
     if hasattr(model, "predict_set"):
         found["covered"] = float(
             np.mean(model.predict_set(data["X_test"], 0.9)[np.arange(len(truth)), truth])
@@ -123,16 +131,16 @@ def measure(method: Method, data: dict[str, Any], seed: int) -> dict[str, float]
 
 
 def run(
-    names: list[str], rows: int, seeds: int, kept: Path | None, methods: list[str] | None = None
+    names: list[str], rows: int, seeds: Iterable[int], kept: Path | None, methods: list[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Measure methods, all if none are named, on some sets, going on with what a file holds."""
     results: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
-    for name in names:
-        for seed in range(seeds):
+    for seed in seeds:
+        for name in names:
             data = load(name, rows, seed)
             if data is None:
                 print(f"{name}: not there; set LOCALEGOP_DATA to a folder with class_{name}.npz")
-                break
+                continue
             for key in methods or CLASSIFIERS:
                 method = CLASSIFIERS[key]
                 cell = f"{name}|{key}|{rows}|{seed}"
@@ -229,30 +237,38 @@ def main() -> None:
     """Run what is asked for and print tables, into a page if one is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500, help="training rows, or 70 %% of what there is")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="how many")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--sets", nargs="+", default=[*REAL, *MADE], choices=[*REAL, *MADE])
     parser.add_argument("--methods", nargs="+", default=list(CLASSIFIERS), choices=list(CLASSIFIERS))
     parser.add_argument("--block", default="classes", help="which block of the page; others have no figure")
     parser.add_argument("--json", type=Path, help="file of results, to go on with")
     parser.add_argument("--page", type=Path, help="page to write the tables into, between its markers")
     args = parser.parse_args()
-    results = run(args.sets, args.rows, args.seeds, args.json, args.methods)
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    results = run(args.sets, args.rows, seeds, args.json, args.methods)
     asked = {
         cell: found
         for cell, found in results.items()
-        if cell.split("|")[1] in args.methods and cell.split("|")[0] in args.sets
+        if cell.split("|")[1] in args.methods
+        and cell.split("|")[0] in args.sets
+        and int(cell.split("|")[3]) in seeds
     }
     lines = report(asked, args.rows)
     print("\n".join(lines))
     if args.page:
         some = "" if args.sets == [*REAL, *MADE] else f" --sets {shlex.join(args.sets)}"
-        options = f"--rows {args.rows} --seeds {args.seeds}{some}"
+        options = f"--rows {args.rows} --seeds {args.seeds} --first-seed {args.first_seed}{some}"
+        if args.json:
+            options += f" --json {args.json}"
         if args.methods != list(CLASSIFIERS):
             options += f" --methods {shlex.join(args.methods)}"
         if args.block != "classes":
             options += f" --block {args.block}"
         command = f"python benchmarks/classes.py {options} --page {args.page}"
-        note = f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds 0 to {args.seeds - 1}."
+        note = (
+            f"At most {args.rows:,} training and {MOST_TEST:,} test rows, seeds {seeds[0]} to {seeds[-1]}."
+        )
         replace_block(args.page, args.block, [note, "", *lines, "", f"Written by `{command}`."])
         if args.block == "classes":
             save_figures({"classification": draw(asked, args.rows)}, args.page.parent / "figures")

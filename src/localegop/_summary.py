@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
+from localegop._engine.few_functions import FunctionKriging
 from localegop._engine.global_kriging import GlobalKriging
+from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.mixture import Mixture
 from localegop._explain.overall import correlations_of
 from localegop._predict.decisions import FORGOTTEN, Decisions
 from localegop._predict.model import Model
@@ -128,18 +131,22 @@ def _neighborhood_text(choice: Choice, strategy: str) -> str:
 
 def _final_text(final: Any) -> str:
     """Kind and constants of the final fit."""
-    if final.kind == "mixture":
-        many = len(final.parts) > 1
-        return f"mean of {len(final.parts)} Gaussian process{'es' * many} of all rows, in axes of their own"
-    if final.kind in ("global", "functions", "gradients"):
+    if isinstance(final, Mixture):
+        if final.in_one_metric:
+            return f"the mean of {' and '.join(_final_text(part.process) for part in final.parts)}"
+        return f"mean of {len(final.parts)} Gaussian processes of all rows, in axes of their own"
+    if isinstance(final, GlobalKriging):
         kind = "rough" if final.rough else "smooth"
-        slopes = f", made of functions at {final.n_places} rows" if final.kind == "functions" else ""
-        if final.kind == "gradients":
+        slopes = ", of the logits" if final.kind == "logistic process" else ""
+        if isinstance(final, FunctionKriging):
+            slopes = f", made of functions at {final.n_places} rows"
+        if isinstance(final, GradientKriging):
             known = f"along {_count(final.n_slopes, 'leading direction')}"
             if final.n_places:
                 known = f"along all directions, made of functions at {final.n_places} rows"
             slopes = f", with the given gradients {known}"
-        return f"one {kind} Gaussian process of all rows{slopes}, length {final.length:.3g}"
+        of_logits = ", of the logits" if final.kind == "logistic process" else ""
+        return f"one {kind} Gaussian process of all rows{slopes}{of_logits}, length {final.length:.3g}"
     if final.kind == "kriging":
         trend = "a linear trend" if final.trend else "no trend"
         kind = "rough" if final.rough else "smooth"

@@ -53,8 +53,9 @@ class LocalEGOPClassifier(ClassifierMixin, LocalEGOPEstimator):  # type: ignore[
     final : {"auto", "polynomial", "logistic", "kriging", "global"}, default="auto"
         The final fit: local polynomials of the one-hot labels; local multinomial logistic regression,
         weighted and with a ridge, linear or with products of the leading directions; kriging of the one-hot
-        labels; or one Gaussian process of all rows, up to 20,000 of them. "auto" takes what has the least
-        log loss at held-out points.
+        labels; or, with "global", one process of all rows, of the one-hot labels (up to 2,500 rows), of the
+        logits, or the mean of such. "auto" takes what has the least log loss at held-out points; up to
+        10,000 rows processes of the logits compete, beyond local logistic fits.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows of each class, 1 for classes that are not named; "balanced" gives
         all classes the same total weight. Only their ratios matter: the weight of all rows together stays

@@ -87,17 +87,17 @@ def test_a_mean_has_the_shares_that_errors_tell_in_axes_of_their_own():
     assert remembered.every[0].choice.final == choice.final and remembered.picks == rivals_of(line).picks
     data, errors = found.start.data, []
     for part in choice.final.parts:
-        axes = leading.start.axes @ np.array(part.axes)
+        axes = leading.start.axes if part.axes is None else leading.start.axes @ np.array(part.axes)
         assert min(np.abs(axes - own.start.axes).max() for own in trials) < 1e-9
         errors.append(GlobalSearch(data.rows @ axes, data.labels, data.sample_weight).error(part.process))
     shares = np.array([part.share for part in choice.final.parts])
     assert len(shares) > 1 and shares == pytest.approx(
         np.array(errors) ** -20.0 / np.sum(np.array(errors) ** -20.0)
     )
-    assert shares[0] == shares.max() and choice.final.leading == choice.final.parts[0].process
+    assert shares[0] == shares.max() and choice.final.parts[0].axes is None
     assert (choice.final.length, choice.final.ridge) == (
-        choice.final.leading.length,
-        choice.final.leading.ridge,
+        choice.final.parts[0].process.length,
+        choice.final.parts[0].process.ridge,
     )
 
 

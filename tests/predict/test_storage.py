@@ -243,16 +243,23 @@ def test_what_a_header_may_not_say(saved, tmp_path, place, value, message):
     assert re.search(message, refusal(tmp_path / "model"))
 
 
+def turned(parts):
+    """Give the first part axes of its own."""
+    parts[0]["axes"] = np.eye(3).tolist()
+    return parts[0]
+
+
 PARTS = [
     (lambda parts: parts.clear(), "parts is .*not empty"),
     (lambda parts: parts.extend(8 * parts[:1]), "a mean of processes has"),
     (lambda parts: parts[0].update(share=parts[0]["share"] + 0.01), "shares of a mean of processes add up"),
     (lambda parts: parts[0].update(share=-1.0), "parts.share is -1.0"),
     (lambda parts: parts[0]["process"].update(length=1e-300), "parts.process.length is 1e-300"),
-    (lambda parts: parts[0]["process"].update(kind="global"), "'kind' is unknown"),
-    (lambda parts: parts[0]["axes"].pop(), "no matrix with 3 rows"),
-    (lambda parts: parts[0]["axes"][1].pop(), "no matrix with 3 rows"),
-    (lambda parts: parts[0]["axes"][1].__setitem__(0, 1e13), r"axes\[1\]\[0\] is 1e[+]13"),
+    (lambda parts: parts[0]["process"].update(kind="kriging"), "parts.process.kind is 'kriging'"),
+    (lambda parts: parts[0]["process"].update(kind="logistic process"), "the labels are no classes"),
+    (lambda parts: turned(parts)["axes"].pop(), "no matrix with 3 rows"),
+    (lambda parts: turned(parts)["axes"][1].pop(), "no matrix with 3 rows"),
+    (lambda parts: turned(parts)["axes"][1].__setitem__(0, 3e12), r"axes\[1\]\[0\] is 3000000000000"),
 ]
 
 

@@ -201,28 +201,14 @@ class SolvedProcess:
     def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
         """Results at one block of queries, filled up with the last of them."""
         block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
-        value, gradient, smoother, size = self._answer(block, gradients, variances)
-        factor = self._variance_factor(smoother) if variances else np.zeros(BLOCK)
-        return value, gradient, factor, size
-
-    def _answer(self, block: Array, gradients: bool, variances: bool) -> tuple[Array, ...]:
-        """Values, gradients, coefficients (q, N) of what is observed and effective sizes at a block.
-
-        Gradients and coefficients are empty unless asked for.
-        """
         near = self._near(block)
         value = self.means + np.einsum("qn,nk->qk", near.covariance, self.dual, optimize=False)
         gradient = near.slopes(self.dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
-        smoother = np.zeros((BLOCK, 0))
+        factor = np.zeros(BLOCK)
         if variances:
             with limited_blas(1, 1):
-                smoother = self._smoother_of(near)
-        return value, gradient, smoother, effective_sizes(near.kernel, self.sample_weight)
-
-    def _smoother_of(self, near: Near) -> Array:
-        """Coefficients (q, N) of what is observed, where it has these covariances with queries."""
-        smoother: Array = near.covariance @ self.inverse
-        return smoother
+                factor = self._variance_factor(near.covariance @ self.inverse)
+        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
 
     def _near(self, queries: Array) -> Near:
         """Covariances between queries and what is observed."""
@@ -230,24 +216,18 @@ class SolvedProcess:
 
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
-        weight = self.sample_weight[own]
-        rest = np.maximum(weight - 1.0, 0.0)
-        smoother, gradient, size = self._left_out(own)
+        itself, weight = np.arange(len(own)), self.sample_weight[own]
+        rest, share = np.maximum(weight - 1.0, 0.0), self._shares_of_own(own)
+        near = Near(self.process, self.rows[own], self.rows)
+        gradient = self._slopes(near, share, self.dual[own])
+        smoother = -(1.0 + rest)[:, None] * share  # of the label: that itself, less its new dual
+        smoother[itself, own] += 1.0
         value = self.means + smoother @ self.labels
         factor = self._variance_factor(smoother)
         repeated = np.flatnonzero(rest > 0.0)  # of which one unit of weight less is left
         squares = smoother[repeated, own[repeated]] ** 2
         factor[repeated] += squares * (1.0 / rest[repeated] - 1.0 / weight[repeated])
-        return value, gradient, factor, size
-
-    def _left_out(self, own: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        """Coefficients (m, n), gradients, effective sizes at some rows, each without a unit of weight."""
-        rest, share = np.maximum(self.sample_weight[own] - 1.0, 0.0), self._shares_of_own(own)
-        near = Near(self.process, self.rows[own], self.rows)
-        gradient = self._slopes(near, share, self.dual[own])
-        smoother = -(1.0 + rest)[:, None] * share  # of the label: that itself, less its new dual
-        smoother[np.arange(len(own)), own] += 1.0
-        return smoother, gradient, effective_sizes(near.kernel, self.sample_weight)
+        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
 
     def gradients_without_own(self) -> Array:
         """Gradients (n, K, D) at all rows, each without one unit of its own weight."""

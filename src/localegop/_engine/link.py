@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 LEAST, MOST = -1.0, 2.0  # estimates are held within these, so that no probability is 0
 FLOOR = 0.05  # while choices are compared
-FLOORS = (0.01, 0.03, 0.1, 0.3)  # to choose from in the end
+FLOORS = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3)  # to choose from in the end
 USUAL = np.array([1.0, 1.0])  # slope and power that few points are drawn to
 SPREAD = np.array([5.0, 1.0])  # as if known to this standard deviation
 CHANCE = 2.0  # points that could have had any class
@@ -68,6 +68,10 @@ class Link:
         own = np.eye(p.shape[1]) * p[:, None]
         slopes: Array = (own - p[:, :, None] * p[:, None]) * steep[:, None]
         return slopes
+
+
+PLAIN = Link(0.0, 1.0, 1e-6)  # of estimates that are probabilities
+CLEARLY_BETTER = 3.0  # log likelihood that three parameters gain by chance, and more
 
 
 def softmax(logits: Array) -> Array:
@@ -134,11 +138,23 @@ def _newton_step(terms: Array, labels: Array, share: Array, found: Array) -> Arr
     return np.clip(step, -2.0 * SPREAD, 2.0 * SPREAD)
 
 
-def best_link(estimates: Array, labels: Array, weight: Array, floors: Sequence[float] = FLOORS) -> Link:
-    """Fit the link for estimates (m, K) with the floor of the least log loss."""
+def best_link(
+    estimates: Array,
+    labels: Array,
+    weight: Array,
+    floors: Sequence[float] = FLOORS,
+    *,
+    are_probabilities: bool = False,
+) -> Link:
+    """Fit the link for estimates (m, K) with the floor of the least log loss.
+
+    Estimates that are probabilities stay as they are unless another link is better by more than chance.
+    """
+    share = weight / weight.mean()
+
+    def loss(link: Link) -> float:
+        return float(np.sum(share * log_losses(link.probabilities(estimates), with_doubt(labels))))
+
     links = [fit_links(estimates[:, None], labels, weight, floor)[0] for floor in floors]
-    losses = [
-        float(np.sum(weight * log_losses(link.probabilities(estimates), with_doubt(labels))))
-        for link in links
-    ]
-    return links[int(np.argmin(losses))]
+    best = min(links, key=loss)
+    return PLAIN if are_probabilities and loss(PLAIN) < loss(best) + CLEARLY_BETTER else best

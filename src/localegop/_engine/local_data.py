@@ -16,6 +16,7 @@ from localegop._data.units import rotate
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
+from localegop._engine.mixture import Mixture, Part, SolvedMixture
 from localegop._engine.neighbor_lists import KeptLists, NeighborLists, NeighborSearch
 from localegop._engine.sparse_kriging import solve_process
 from localegop._engine.threads import work_together
@@ -243,6 +244,10 @@ class LocalData:
 
     def solve_all(self, processes: Sequence[GlobalKriging]) -> list[SolvedProcess]:
         """Return processes of all points, solved now or before."""
+        mixtures = [one for one in processes if isinstance(one, Mixture)]
+        alike = [part.process for one in mixtures for part in one.parts if part.axes is None]
+        if alike:
+            self.solve_all(alike)
         unknown = [one for one in dict.fromkeys(processes) if one not in self._solved]
         solved = work_together([partial(self.fresh_solution, one) for one in unknown], self.threads)
         self._solved |= dict(zip(unknown, solved, strict=True))
@@ -250,7 +255,15 @@ class LocalData:
 
     def fresh_solution(self, process: GlobalKriging) -> SolvedProcess:
         """Return a process of all points, solved now and not kept."""
+        if isinstance(process, Mixture):
+            return SolvedMixture(process, self.rows, [self._solve_part(part) for part in process.parts])
         return solve_process(process, self.rows, self.labels, self.sample_weight, self.slopes)
+
+    def _solve_part(self, part: Part) -> SolvedProcess:
+        """Return a process of a mean, solved now, or before where others may have it, too."""
+        if part.axes is None:
+            return self.solved(part.process)
+        return solve_process(part.process, part.turned(self.rows), self.labels, self.sample_weight, None)
 
     def neighbor_lists(self, rows: Array) -> NeighborLists | None:
         """Points that centers at these rows may look at; None if all."""

@@ -12,6 +12,7 @@ from localegop._data.units import Units
 from localegop._engine.few_functions import MOST_ROWS as MOST_FUNCTION_ROWS
 from localegop._engine.global_kriging import MOST_ROWS
 from localegop._engine.local_data import FIELD_CUTOFF, LITERAL_CUTOFF, QUERY_CUTOFF
+from localegop._engine.logistic_process import MOST_ROWS as MOST_LOGISTIC_ROWS
 from localegop._engine.recursion import MetricUpdate
 from localegop.kernels import as_kernel
 from localegop.schedules import EffectiveSampleSize
@@ -125,13 +126,19 @@ class Settings:
 
     def may_use_all(self, n: int) -> bool:
         """Whether processes of all of n rows compete for the final fit, or are asked for."""
-        return n <= MOST_ROWS and self._may_be_global(n)
+        return n <= MOST_ROWS and self._may_use_rows(n)
 
     def may_use_functions(self, n: int) -> bool:
         """Whether such processes do that are made of few functions, as n rows are too many otherwise."""
-        return MOST_ROWS < n <= MOST_FUNCTION_ROWS and self._may_be_global(n)
+        by_logits = self.may_use_logistic_process(n)  # which know what labels of classes are
+        return MOST_ROWS < n <= MOST_FUNCTION_ROWS and self._may_use_rows(n) and not by_logits
 
-    def _may_be_global(self, n: int) -> bool:
+    def may_use_logistic_process(self, n: int) -> bool:
+        """Whether logistic processes of all of n rows compete for the final fit."""
+        return self.classifies and n <= MOST_LOGISTIC_ROWS and self._may_use_rows(n)
+
+    def _may_use_rows(self, n: int) -> bool:
+        """Whether fits may look at n rows at once."""
         wanted = self.final == "global" or (self.final == "auto" and self.degree == "auto")
         limit = self.nearest if not isinstance(self.max_neighbors, str) else None
         return wanted and not self.has_lengths and (limit is None or limit >= n)

@@ -39,7 +39,7 @@ from localegop._engine.gradient_kriging import (
     solve_each,
 )
 from localegop._engine.lapack import factorize, invert, invert_factor, solve
-from localegop._engine.mixed_kriging import MixedKriging, SolvedMixture
+from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic
 
 Array = NDArray[np.float64]
 
@@ -53,8 +53,8 @@ def solve_process(
     """Solve a process for labels (n, K) of rows (n, D) and, if it knows slopes, for given ones."""
     if isinstance(process, FunctionKriging):
         return SolvedByFunctions(process, rows, labels, sample_weight)
-    if isinstance(process, MixedKriging):
-        return SolvedMixture(process, rows, labels, sample_weight)
+    if isinstance(process, LogisticProcess):
+        return SolvedLogistic(process, rows, labels, sample_weight)
     if not isinstance(process, GradientKriging):
         return SolvedProcess(process, rows, labels, sample_weight)
     assert slopes is not None

@@ -29,7 +29,7 @@ from localegop._engine.final_fits import (
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData
-from localegop._engine.mixed_kriging import MixedKriging
+from localegop._engine.mixture import Mixture
 from localegop._engine.recursion import MetricUpdate
 from localegop._engine.settings import Settings
 from localegop._fit.initial_axes import (
@@ -261,12 +261,17 @@ def halve_update(update: MetricUpdate) -> MetricUpdate:
 def halve_choice(choice: Choice) -> Choice:
     """Return a choice for half as many rows."""
     size, final = choice.size, choice.final
-    if isinstance(final, MixedKriging):
-        final = final.leading  # the axes of the others are those of all rows
-    if isinstance(final, Kriging):
-        final = HalvedKriging(final.length, 0.5 * final.ridge, final.trend, final.rough)
-    elif isinstance(final, GradientKriging):
-        final = replace(final, ridge=0.5 * final.ridge, slope_ridge=0.5 * final.slope_ridge)
+    if isinstance(final, Mixture):
+        final = final.changed(halve_process)
     elif isinstance(final, GlobalKriging):
-        final = replace(final, ridge=0.5 * final.ridge)
+        final = halve_process(final)
+    elif isinstance(final, Kriging):
+        final = HalvedKriging(final.length, 0.5 * final.ridge, final.trend, final.rough)
     return replace(choice, size=None if size is None else max(0.5 * size, 1.0), final=final)
+
+
+def halve_process(process: GlobalKriging) -> GlobalKriging:
+    """Return a process for half as many rows."""
+    if isinstance(process, GradientKriging):
+        return replace(process, ridge=0.5 * process.ridge, slope_ridge=0.5 * process.slope_ridge)
+    return replace(process, ridge=0.5 * process.ridge)

@@ -21,7 +21,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.gradient_kriging import GradientKriging
-from localegop._engine.mixed_kriging import MixedKriging, Part
+from localegop._engine.mixture import Mixture, Part
 from localegop._fit.trials import Trial
 from localegop._predict.rivals import Rival, Rivals
 from localegop._selection.global_search import GlobalSearch
@@ -69,18 +69,23 @@ def mix_processes(
         first = [_Candidate(_search(best, MOST_REFINED), best, choice.final, 1.0)]
     parts = _shared(_refine(_shared(first)))
     leading = parts[0][0].trial
-    final = parts[0][0].process if len(parts) == 1 else _mean(parts, leading.start.axes)
+    final = parts[0][0].process if len(parts) == 1 else _mean(parts)
     mixed = replace(choice, step=0, size=None, gradient_size=None, final=final)
     remembered = Rival(replace(mixed, error=rivals.every[0].choice.error), leading.origin)
     return leading, mixed, replace(rivals, every=(remembered, *rivals.every[1:]))
 
 
-def _mean(parts: list[tuple[_Candidate, float]], axes: Array) -> MixedKriging:
-    """Put processes together, in axes (D, r) of one of them."""
-    back = np.linalg.pinv(axes)
-    return MixedKriging.of(
-        tuple(Part.in_axes(share, one.process, back @ one.trial.start.axes) for one, share in parts)
-    )
+def _mean(parts: list[tuple[_Candidate, float]]) -> Mixture:
+    """Put processes together, in the axes (D, r) of the first."""
+    leading = parts[0][0].trial
+    back = np.linalg.pinv(leading.start.axes)
+
+    def part(one: _Candidate, share: float) -> Part:
+        if one.trial is leading:
+            return Part(share, one.process)
+        return Part.in_axes(share, one.process, back @ one.trial.start.axes)
+
+    return Mixture.of(*(part(one, share) for one, share in parts))
 
 
 def _search(trial: AnyTrial, most: int = SAMPLE) -> GlobalSearch:

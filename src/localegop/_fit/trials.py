@@ -18,7 +18,8 @@ from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.local_data import LocalData, half_of
-from localegop._engine.mixed_kriging import MixedKriging
+from localegop._engine.logistic_process import LogisticProcess
+from localegop._engine.mixture import Mixture
 from localegop._engine.settings import Settings
 from localegop._engine.sites import Site
 from localegop._fit.backend import Backend, D, M_co
@@ -32,6 +33,13 @@ from localegop._selection.global_search import GlobalSearch, as_choice, for_more
 from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
+from localegop._selection.logistic_search import (
+    MOST_SEARCHED,
+    STARTS,
+    Guess,
+    best_logistic_processes,
+    mixtures,
+)
 from localegop._selection.losses import LogLoss, Loss, SquaredError
 from localegop._selection.race import Looks, Race
 from localegop._selection.search_grid import MOST_LOGISTIC_TERMS, SearchGrid, grid_for, logistic_choices
@@ -55,7 +63,7 @@ MOST_WIDE_STEPS = (
 )
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 CLEARLY_WORSE = 2.0  # times the error of another kind in some axes: no need to compete there
-KINDS = (GlobalKriging, Polynomial, Kriging)  # the slowest last, see `Trial._may_win`
+KINDS = (GlobalKriging, LogisticProcess, Polynomial, Kriging)  # the slowest last, see `Trial._may_win`
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class Search(Generic[D, M_co]):
     least_errors: dict[type, float] = field(
         default_factory=dict
     )  # by kind of final fits, in any axes so far
+    guesses: list[Guess] = field(default_factory=lambda: list(STARTS))  # of logistic processes
 
     def note_errors(self, race: Race) -> None:
         """Note the least errors of each kind of final fits that a race has seen."""
@@ -236,6 +245,8 @@ class Trial(Generic[D, M_co]):
             found = self.global_processes
             smooth = next((one for one in found if not one.rough), found[0])
             return [as_choice(one) for one in from_fewer_rows(smooth)]
+        if kind is LogisticProcess and settings.may_use_logistic_process(self.start.data.n):
+            return self._find_logistic_processes()
         return []
 
     @cached_property
@@ -246,11 +257,12 @@ class Trial(Generic[D, M_co]):
         steps = self._steps_of(race)
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
-        found = [one for one in found if not isinstance(one, FunctionKriging)]  # these have grown before
+        found = [one for one in found if type(one) in (GlobalKriging, GradientKriging)]
         more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
         race.join([as_choice(for_more_rows(one)) for one in more])
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
+        race.join(mixtures(best[LogisticProcess], best[GlobalKriging]))
         if best[Polynomial]:
             race.keep(MOST_COMPARED, OF_EACH_KIND)
             race.join(self._best_of(self.choices_of(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
@@ -267,7 +279,9 @@ class Trial(Generic[D, M_co]):
     def _find_logistic(self, race: Race) -> list[Choice]:
         """Find logistic fits that come through a first look, among those like the best polynomials."""
         settings = self.search.settings
-        affordable = settings.final == "logistic" or math.prod(self._shape) <= MOST_LOGISTIC_TERMS
+        by_process = settings.may_use_logistic_process(self.start.data.n)  # which is as good, and faster
+        few_terms = math.prod(self._shape) <= MOST_LOGISTIC_TERMS
+        affordable = settings.final == "logistic" or (few_terms and not by_process)
         if not (settings.may_fit_logistic and affordable):
             return []
         best = [one for one in race.ranked if type(one.final) is Polynomial][:MOST_LIKE]
@@ -281,7 +295,7 @@ class Trial(Generic[D, M_co]):
 
     def knows_labels(self, choice: Choice) -> bool:
         """Whether axes or metrics of a choice are found from the labels."""
-        mixed = isinstance(choice.final, MixedKriging)  # some of its axes are, whatever those of the fit
+        mixed = isinstance(choice.final, Mixture)  # some of its axes are, whatever those of the fit
         return choice.step > 0 or mixed or self.start is not self.search.start
 
     def _race_processes(self) -> list[Choice]:
@@ -317,6 +331,14 @@ class Trial(Generic[D, M_co]):
         best, *others = search.best(search.first_guesses())
         limit = NOT_CLEARLY_WORSE * search.error(best)
         return [best, *(one for one in others if search.error(one) < limit)]
+
+    def _find_logistic_processes(self) -> list[Choice]:
+        """Find a smooth and a rough logistic process by their log losses at rows of the first fold."""
+        rest = self.holdout.fold(0).everything
+        some = spread_points(rest.n, MOST_SEARCHED)
+        given, guesses = (rest.rows[some], rest.labels[some], rest.sample_weight[some]), self.search.guesses
+        found, guesses[:] = best_logistic_processes(*given, tuple(guesses))
+        return [as_choice(process) for process in found]
 
     def _find_with_slopes(self) -> list[GradientKriging]:
         """Find the best processes that know given gradients, in axes that may show what they tell."""

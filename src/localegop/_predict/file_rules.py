@@ -30,6 +30,7 @@ from localegop._engine.few_functions import MOST_ROWS as MOST_FUNCTION_ROWS
 from localegop._engine.few_functions import MOST_WORK
 from localegop._engine.global_kriging import MOST_ROWS as MOST_GLOBAL_ROWS
 from localegop._engine.gradient_kriging import MOST_EQUATIONS
+from localegop._engine.logistic_process import MOST_ROWS as MOST_LOGISTIC_ROWS
 from localegop._engine.settings import Settings
 from localegop._predict.decisions import FORGOTTEN
 from localegop._predict.gaps import MOST_SURPRISING
@@ -104,16 +105,13 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
 FINAL_RULES["functions"] = FINAL_RULES["global"] | {"n_places": Number(1, MOST_FUNCTION_ROWS, whole=True)}
+FINAL_RULES["logistic process"] = FINAL_RULES["global"]
 FINAL_RULES["mixture"] = FINAL_RULES["global"] | {"parts": Sequence(Some())}
 MOST_PARTS, MOST_STRETCHED = 8, 1e12  # processes of a mean, and entries of their axes
-PART = Fields(
-    {
-        "share": Number(0.0, 1.0),
-        "process": Fields({name: rule for name, rule in FINAL_RULES["global"].items() if name != "kind"}),
-        "axes": Sequence(Sequence(Number(-MOST_STRETCHED, MOST_STRETCHED))),
-    }
-)
-GLOBAL = ("global", "functions", "gradients", "mixture")
+AXES = Sequence(Sequence(Number(-MOST_STRETCHED, MOST_STRETCHED)))
+PART = Fields({"share": Number(0.0, 1.0), "process": Some(), "axes": Optional(AXES)})
+PARTS = ("global", "logistic process")
+GLOBAL = ("global", "functions", "gradients", "logistic process", "mixture")
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -284,7 +282,9 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     kind, by_field = final.get("kind"), settings.strategy == "field"
     Text(tuple(FINAL_RULES) if by_field else ("polynomial",)).check("model.choice.final.kind", kind)
     Fields(FINAL_RULES[kind]).check("model.choice.final", final)
-    known = kind != "logistic" or settings.classifies
+    if kind == "mixture":
+        _check_parts(final["parts"], dimension)
+    known = not is_logistic(final) or settings.classifies
     require(known, "model.choice.final is logistic, but the labels are no classes")
     if kind == "kriging":
         require(choice["size"] is not None, "model.choice.size is missing, which kriging needs")
@@ -292,8 +292,6 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     if kind in GLOBAL:
         known = choice["size"] is None and choice["step"] == 0
         require(known, "model.choice has a size or steps, which a global process has not")
-        if kind == "mixture":
-            _check_parts(final["parts"], dimension)
         return
     directions = final["n_quadratic_directions"]
     fit = (directions > 0) == (final["degree"] == 2) and directions <= dimension
@@ -319,6 +317,11 @@ def _check_parts(parts: list[Mapping[str, Any]], dimension: int) -> None:
     require(0 < len(parts) <= MOST_PARTS, f"a mean of processes has {len(parts)} parts")
     for part in parts:
         PART.check("model.choice.final.parts", part)
+        process = part["process"]
+        Text(PARTS).check("model.choice.final.parts.process.kind", process.get("kind"))
+        Fields(FINAL_RULES[process["kind"]]).check("model.choice.final.parts.process", process)
+        if part["axes"] is None:
+            continue
         widths = {len(row) for row in part["axes"]}
         fit = len(part["axes"]) == dimension and len(widths) == 1 and max(widths) <= MOST_ROWS
         require(fit, f"axes of a part of a mean of processes are no matrix with {dimension} rows")
@@ -326,12 +329,28 @@ def _check_parts(parts: list[Mapping[str, Any]], dimension: int) -> None:
     require(abs(total - 1.0) < 1e-6, f"shares of a mean of processes add up to {total:g}, not 1")
 
 
+def kinds_in(final: Mapping[str, Any]) -> list[str]:
+    """Kinds of a final fit and of its parts."""
+    return [final["kind"], *(part["process"]["kind"] for part in final.get("parts", ()))]
+
+
+def is_logistic(final: Mapping[str, Any]) -> bool:
+    """Whether a final fit or a part of it is for classes only."""
+    return any(kind in ("logistic", "logistic process") for kind in kinds_in(final))
+
+
+def needs_all(final: Mapping[str, Any]) -> bool:
+    """Whether equations of all rows are solved for a process of them, or for a part of it."""
+    return any(kind in ("global", "gradients") for kind in kinds_in(final))
+
+
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:
     """Raise a ValueError unless a global process has all rows for anchors, and not too many of them."""
     final = choice["final"]
     if final["kind"] not in GLOBAL:
         return
-    most = MOST_FUNCTION_ROWS if final["kind"] == "functions" else MOST_GLOBAL_ROWS
+    most = MOST_FUNCTION_ROWS if final["kind"] == "functions" else MOST_LOGISTIC_ROWS
+    most = MOST_GLOBAL_ROWS if needs_all(final) else most
     fit = anchors == n and n <= most
     require(
         fit, f"a global process has {anchors} anchors and {n} rows, not one for each of at most {most:,}"

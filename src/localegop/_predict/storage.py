@@ -28,7 +28,8 @@ from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
-from localegop._engine.mixed_kriging import MixedKriging, Part
+from localegop._engine.logistic_process import LogisticProcess
+from localegop._engine.mixture import Mixture, Part
 from localegop._engine.settings import Settings
 from localegop._predict.blending import Blending
 from localegop._predict.classes import ClassCalibration
@@ -51,7 +52,7 @@ FINAL_FITS: dict[str, Any] = {
     one.kind: one
     for one in (
         *(Polynomial, Logistic, Kriging),
-        *(GlobalKriging, FunctionKriging, GradientKriging, MixedKriging),
+        *(GlobalKriging, FunctionKriging, GradientKriging, LogisticProcess, Mixture),
     )
 }
 
@@ -120,18 +121,24 @@ def pack_decisions(decisions: Decisions) -> tuple[dict[str, Any], dict[str, Any]
     return header, arrays
 
 
-def _unpack_part(header: Mapping[str, Any]) -> Part:
-    return Part.in_axes(header["share"], GlobalKriging(**header["process"]), np.array(header["axes"]))
-
-
 def _pack_choice(choice: Choice) -> dict[str, Any]:
     return {
         "step": choice.step,
         "size": choice.size,
         "error": _or_none(choice.error),
         "gradient_size": choice.gradient_size,
-        "final": {"kind": choice.final.kind, **asdict(choice.final)},
+        "final": _pack_final(choice.final),
     }
+
+
+def _pack_final(final: Any) -> dict[str, Any]:
+    packed = {"kind": final.kind, **asdict(final)}
+    if isinstance(final, Mixture):
+        packed["parts"] = [
+            {"share": part.share, "process": _pack_final(part.process), "axes": part.axes}
+            for part in final.parts
+        ]
+    return packed
 
 
 def _pack_rivals(rivals: Rivals) -> dict[str, Any]:
@@ -285,12 +292,22 @@ def _unpack_classes(link: Mapping[str, Any] | None, arrays: Mapping[str, Array])
 
 
 def _unpack_choice(header: Mapping[str, Any]) -> Choice:
-    constants = dict(header["final"])
+    error, gradient_size = _or_nan(header["error"]), header.get("gradient_size")
+    return Choice(header["step"], header["size"], _unpack_final(header["final"]), error, gradient_size)
+
+
+def _unpack_final(header: Mapping[str, Any]) -> Any:
+    constants = dict(header)
     if "parts" in constants:
         constants["parts"] = tuple(_unpack_part(part) for part in constants["parts"])
-    final = FINAL_FITS[constants.pop("kind")](**constants)
-    error, gradient_size = _or_nan(header["error"]), header.get("gradient_size")
-    return Choice(header["step"], header["size"], final, error, gradient_size)
+    return FINAL_FITS[constants.pop("kind")](**constants)
+
+
+def _unpack_part(header: Mapping[str, Any]) -> Part:
+    process = _unpack_final(header["process"])
+    if header["axes"] is None:
+        return Part(header["share"], process)
+    return Part.in_axes(header["share"], process, np.array(header["axes"]))
 
 
 def _or_nan(number: float | None) -> float:

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.link import Link, fit_links, log_losses
+from localegop._engine.final_fits import Logistic
+from localegop._engine.link import Link, best_link, fit_links, log_losses
+from localegop._engine.logistic_process import LogisticProcess
 
 Array = NDArray[np.float64]
+
+FLOOR_OF_LOGISTIC = 1e-3  # of their links while choices are compared
 
 
 class Loss(Protocol):
@@ -28,6 +32,11 @@ class SquaredError:
         """See :class:`Loss`."""
         losses: Array = np.mean((values - labels[:, None]) ** 2, axis=2)
         return losses
+
+
+def gives_probabilities(choice: Choice) -> bool:
+    """Whether the values of a choice are probabilities before any link."""
+    return isinstance(choice.final, Logistic | LogisticProcess)
 
 
 class LogLoss:
@@ -53,8 +62,12 @@ class LogLoss:
         if not len(values):
             return np.zeros(values.shape[:2])
         new = [k for k, choice in enumerate(choices) if choice not in self._links]
-        links = fit_links(values[:, new], labels, weight) if new else []
-        self._links |= {choices[k]: link for k, link in zip(new, links, strict=True)}
+        guessed = [k for k in new if not gives_probabilities(choices[k])]
+        links = fit_links(values[:, guessed], labels, weight) if guessed else []
+        self._links |= {choices[k]: link for k, link in zip(guessed, links, strict=True)}
+        for k in set(new) - set(guessed):
+            floors, known = (FLOOR_OF_LOGISTIC,), {"are_probabilities": True}
+            self._links[choices[k]] = best_link(values[:, k], labels, weight, floors, **known)
         found = [
             log_losses(self._links[choice].probabilities(values[:, k]), labels)
             for k, choice in enumerate(choices)

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Polynomial
+from localegop._engine.logistic_process import LogisticProcess
+from localegop._engine.mixture import Mixture
 from localegop._selection.folds import N_FOLDS
 from localegop._selection.holdout import Holdout, weighted_means
 
@@ -96,8 +98,13 @@ class Race:
 
     @property
     def is_process(self) -> NDArray[np.bool_]:
-        """Which choices are kriging (choice,), local or global."""
-        return np.array([not isinstance(choice.final, Polynomial) for choice in self.choices], dtype=bool)
+        """Which choices are kriging (choice,), local or global, whose variance only a polynomial tells.
+
+        Logistic processes, and means with them, need no proof: beside polynomials, of which there are many,
+        the best of a few is less flattered by having been chosen.
+        """
+        others = (Polynomial, LogisticProcess, Mixture)
+        return np.array([not isinstance(choice.final, others) for choice in self.choices], dtype=bool)
 
     def join(self, choices: Sequence[Choice]) -> None:
         """Let more choices meet the points that the others have met."""

@@ -186,10 +186,12 @@ def _choice_text(choice: Choice) -> str:
 
 def _final_text(final: Any) -> str:
     if final.kind == "mixture":
-        return f"mean of {len(final.parts)} global process{'es' * (len(final.parts) > 1)}"
+        return f"mean of {' and '.join(_final_text(part.process) for part in final.parts)}"
     if final.kind == "gradients":
         slopes = "all directions" if final.n_places else counted(final.n_slopes, "direction")
         return f"global process of length {final.length:.4g} with gradients in {slopes}"
+    if final.kind == "logistic process":
+        return f"{'rough ' if final.rough else ''}logistic process of length {final.length:.4g}"
     if final.kind in ("global", "functions"):
         made = f" made of {counted(final.n_places, 'function')}" if final.kind == "functions" else ""
         return f"{'rough ' if final.rough else ''}global process of length {final.length:.4g}{made}"

@@ -1,23 +1,31 @@
 """Means of processes of all rows, against the processes one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.engine.test_global_kriging import queries, sample
 
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
-from localegop._engine.mixed_kriging import MixedKriging, Part
-from localegop._engine.sparse_kriging import solve_process
+from localegop._engine.local_data import LocalData
+from localegop._engine.mixture import Mixture, Part
+from localegop.kernels import as_kernel
 
 SHARES = (0.6, 0.4)
 PROCESSES = (GlobalKriging(1.5, 1e-2), GlobalKriging(3.0, 1e-1, rough=True))
 FRAMES = (np.eye(3), np.array([[0.5, 1.0], [-1.0, 0.2], [0.3, 0.4]]))
-PARTS = tuple(Part.in_axes(*each) for each in zip(SHARES, PROCESSES, FRAMES, strict=True))
-MIXED = MixedKriging.of(PARTS)
+PARTS = Part(0.6, PROCESSES[0]), Part.in_axes(0.4, PROCESSES[1], FRAMES[1])
+MIXED = Mixture.of(*PARTS)
 ROWS, LABELS, WEIGHT = sample()
 
 
+def data_of(rows=ROWS, labels=LABELS, weight=WEIGHT):
+    options = {"kernel": as_kernel("gaussian"), "max_neighbors": None, "radius": None, "threads": 1}
+    return LocalData(rows, labels, weight, **options)
+
+
 def solved(labels=LABELS, rows=ROWS, weight=WEIGHT):
-    return solve_process(MIXED, rows, labels, weight, None)
+    return data_of(rows, labels, weight).solved(MIXED)
 
 
 def mean_of(tell):
@@ -39,8 +47,8 @@ def test_values_and_gradients_are_means():
     assert found.effective_size == pytest.approx(sizes, rel=1e-9)
 
 
-def test_variance_factors_are_sums_of_squared_coefficients():
-    """A coefficient is what the prediction changes by with a label."""
+def test_variance_factors_are_sums_of_squared_coefficients_at_most():
+    """A coefficient is what the prediction changes by with a label; parts err alike, or nearly."""
     asked = queries(7)
     found = solved().at(asked, variances=True)
     changes = []
@@ -48,8 +56,9 @@ def test_variance_factors_are_sums_of_squared_coefficients():
         moved = LABELS.copy()
         moved[k] += 1.0
         changes.append(solved(moved).at(asked).value[:, 0] - found.value[:, 0])
-    expected = np.sum(np.array(changes) ** 2 / WEIGHT[:, None], axis=0)
-    assert found.variance_factor == pytest.approx(expected, rel=1e-6)
+    exact = np.sum(np.array(changes) ** 2 / WEIGHT[:, None], axis=0)
+    assert (found.variance_factor > exact * (1.0 - 1e-9)).all()
+    assert np.median(found.variance_factor / exact) < 1.6
 
 
 def test_without_a_row_or_a_block_it_is_the_mean_of_processes_without_it():
@@ -65,13 +74,20 @@ def test_without_a_row_or_a_block_it_is_the_mean_of_processes_without_it():
     assert (factor > 0.0).all()
 
 
-def test_one_part_in_the_axes_of_the_fit_is_the_process():
-    alone = MixedKriging.of((Part.in_axes(1.0, PROCESSES[1], np.eye(3)),))
-    found = solve_process(alone, ROWS, LABELS, WEIGHT, None)
-    plain, asked = SolvedProcess(PROCESSES[1], ROWS, LABELS, WEIGHT), queries()
-    np.testing.assert_array_equal(found.at(asked).value, plain.at(asked).value)
-    own = np.arange(len(ROWS))
-    np.testing.assert_array_equal(
-        found.without_own(own).variance_factor, plain.without_own(own).variance_factor
-    )
-    assert (alone.length, alone.ridge, alone.rough) == (3.0, 1e-1, True) and alone.leading == PROCESSES[1]
+def test_parts_in_the_axes_of_the_fit_are_solved_once_and_count_alike():
+    mixed = Mixture.equal(*PROCESSES)
+    data = data_of()
+    found = data.solved(mixed)
+    assert mixed.in_one_metric and found.solved == data.solve_all(list(PROCESSES))
+    both = [SolvedProcess(one, ROWS, LABELS, WEIGHT).at(queries()).value for one in PROCESSES]
+    assert found.at(queries()).value == pytest.approx(np.mean(both, axis=0), rel=1e-9)
+    assert (mixed.length, mixed.ridge, mixed.rough) == (1.5, 1e-2, False)
+
+
+def test_changed_processes_make_a_mean_again_unless_their_axes_are_those_of_all_rows():
+    def longer(process):
+        return replace(process, length=2.0 * process.length)
+
+    changed = Mixture.equal(*PROCESSES).changed(longer)
+    assert [part.process.length for part in changed.parts] == [3.0, 6.0]
+    assert MIXED.changed(longer) == longer(PROCESSES[0])
