@@ -218,6 +218,8 @@ class Trial(Generic[D, M_co]):
         Local kriging, which is slow, is hardly better than processes of all rows if errors are large.
         The others hardly are where they were clearly worse in all axes so far; logistic fits follow them.
         """
+        if kind is LogisticProcess:
+            return self.search.settings.may_use_logistic_process(self.start.data.n)
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
         clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
@@ -234,7 +236,7 @@ class Trial(Generic[D, M_co]):
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
         if kind is GlobalKriging and self.search.may_use_all_rows:
             return [as_choice(process) for process in (*self._find_global(), *self._find_with_slopes())]
-        if kind is LogisticProcess and settings.may_use_logistic_process(self.start.data.n):
+        if kind is LogisticProcess:
             return self._find_logistic_processes()
         return []
 
