@@ -225,6 +225,8 @@ class Trial(Generic[D, M_co]):
         Local kriging, which is slow, is hardly better than processes of all rows if errors are large.
         The others hardly are where they were clearly worse in all axes so far; logistic fits follow them.
         """
+        if kind is LogisticProcess:
+            return self.search.settings.may_use_logistic_process(self.start.data.n)
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
         clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
@@ -245,7 +247,7 @@ class Trial(Generic[D, M_co]):
             found = self.global_processes
             smooth = next((one for one in found if not one.rough), found[0])
             return [as_choice(one) for one in from_fewer_rows(smooth)]
-        if kind is LogisticProcess and settings.may_use_logistic_process(self.start.data.n):
+        if kind is LogisticProcess:
             return self._find_logistic_processes()
         return []
 
