@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from localegop.regressor import LocalEGOPRegressor
 from localegop.research.peers.kernel_methods import query_rows, training_rows
 from localegop.research.peers.trees import TunedBoosting
+from localegop.results import ExtrapolationWarning
 
 Array = NDArray[np.float64]
 
@@ -76,8 +78,10 @@ class Blend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _left_out(self, model: Any, points: Array, labels: Array) -> Array:
         """Predictions of each row by models fitted without its fold."""
         values = np.empty(len(labels))
-        for rest, fold in KFold(self.folds, shuffle=True, random_state=self.random_state).split(points):
-            values[fold] = clone(model).fit(points[rest], labels[rest]).predict(points[fold])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)  # that of `predict` is what matters
+            for rest, fold in KFold(self.folds, shuffle=True, random_state=self.random_state).split(points):
+                values[fold] = clone(model).fit(points[rest], labels[rest]).predict(points[fold])
         return values
 
 
