@@ -57,7 +57,8 @@ python benchmarks/peers.py list  # data sets and methods
 ```
 
 All methods get the same training and test rows; test rows take no part in tuning, and the time of tuning is
-counted. Each fit runs in a process of its own, after a small one that is not timed. Errors are mean squared
+counted: processor time where a fit has one thread, else time by the clock. Each fit runs in a process of
+its own, after a small one that is not timed. Errors are mean squared
 errors at test rows over the variance of the labels, averaged over the splits that all methods were run on
 (one unless a table says otherwise); where label noise was added here, predictions are compared with the
 labels before it. Memory is the peak of the process, with imports and
@@ -141,9 +142,10 @@ def _form(results):
     seeds = len({r["seed"] for r in records})
     splits = "one split" if seeds == 1 else f"up to {seeds} splits"
     threads = " or ".join(sorted({str(r["threads"]) for r in records}))
+    note = f" {about['note']}" if "note" in about else ""
     return (
         f"The {about['form']} form, {splits}, {len(records)} fits with {threads} threads each on "
-        f"{about['processors']} processors. All records: [benchmarks.json](benchmarks.json)."
+        f"{about['processors']} processors. All records: [benchmarks.json](benchmarks.json).{note}"
     )
 
 
@@ -181,7 +183,7 @@ def _advice(records):
     for group, meaning in GROUPS.items():
         names = complete_sets(records, group)
         excess = _excess(records, names)
-        if MAIN not in excess:
+        if MAIN not in excess or len(excess) < 3 or len(names) < 2:
             continue
         order = sorted(excess, key=excess.__getitem__)
         close = [method for method in order if excess[method] <= _CLOSE * excess[order[0]]]

@@ -21,6 +21,7 @@ def test_the_report_is_made_from_results(tmp_path):
     results = runs.Results(tmp_path / "results.json", "full")
     lost = failed("diabetes", "mlkr") | {"traceback": "File /home/somebody"}
     records = [*made_up(), lost, record("diabetes", "paper_egop", 0.3)]
+    results.about["note"] = "Some times are of a busy machine."
     results.cells = {f"{i}": each for i, each in enumerate(records)}
     written = report.write_report(results, tmp_path / "docs")
     assert all(path.stat().st_size > 0 for path in written)
@@ -28,6 +29,7 @@ def test_the_report_is_made_from_results(tmp_path):
         "benchmarks.md", "benchmarks_ranks.png", "benchmarks_time.png", "benchmarks_size.png"
     }  # fmt: skip
     page = (tmp_path / "docs" / "benchmarks.md").read_text()
+    assert "[benchmarks.json](benchmarks.json). Some times are of a busy machine.\n" in page
     assert "- helix, D=5: the best peer, xRFM, has 4 times the error." in page
     assert "- diabetes: rank 3; xRFM has 0.8 times our error." in page
     advice = next(line for line in page.splitlines() if line.startswith("| tables |"))

@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from localegop.datasets import make_helix
 from localegop.research.peers import METHODS, OURS, PEERS, Method, make_method
+from localegop.research.peers.blend import Blend
 from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows, spreads
 from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
 from localegop.research.peers.recursive_features import draw_settings
@@ -122,7 +123,7 @@ def test_some_rows_are_distinct_and_depend_on_the_seed_only():
     np.testing.assert_array_equal(some_rows(20, 30, 5), np.arange(20))
 
 
-SLOW = ("local_egop", "ebm", "muygps", "realmlp", "tabm")
+SLOW = ("local_egop", "local_egop_blend", "ebm", "muygps", "realmlp", "tabm")
 
 
 def marks(name):
@@ -149,7 +150,7 @@ def test_every_peer_learns_and_repeats_itself(name):
 def test_every_entry_says_what_it_is():
     labels = [method.label for method in METHODS.values()]
     assert len(set(labels)) == len(labels)
-    assert list(METHODS)[:3] == list(OURS) and not set(OURS) & set(PEERS)
+    assert list(METHODS)[: len(OURS)] == list(OURS) and not set(OURS) & set(PEERS)
     for method in METHODS.values():
         assert method.tuning and bool(method.module) == bool(method.extra)
         assert (method.largest_n or 10**9) >= 300 and (method.most_queries or 10**9) >= 30
@@ -245,6 +246,21 @@ def test_processes_ignore_constant_columns_and_answer_at_several_coverages(name)
         assert (np.diff(intervals[:, 0]) < np.diff(intervals[:, 1])).all()
         answers.append(model.predict(Z[150:]))
     np.testing.assert_allclose(answers[1], answers[0], rtol=1e-6, atol=1e-6 * y.std())
+
+
+def test_a_blend_gives_jumps_to_the_trees_and_smooth_functions_to_the_local_fits():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 4))
+    jumps = (X[:, 0] > 0.5) + 2.0 * ((X[:, 1] > 0.3) & (X[:, 2] > 0.6)) + 0.05 * rng.standard_normal(300)
+    smooth = np.sin(3.0 * X[:, 0] + X[:, 1]) + X[:, 2] ** 2
+    weights = []
+    for y in (jumps, smooth):
+        model = Blend(folds=2, tuning_rows=200).fit(X, y)
+        weights.append(model.weight_)
+        parts = [model.local_.predict(X[:20]), model.boosted_.predict(X[:20])]
+        expected = (1.0 - model.weight_) * parts[0] + model.weight_ * parts[1]
+        np.testing.assert_allclose(model.predict(X[:20]), expected, rtol=1e-10, atol=1e-12)
+    assert weights[0] > 0.5 and weights[1] < 0.1
 
 
 @pytest.mark.extras

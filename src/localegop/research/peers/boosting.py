@@ -15,38 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from localegop.research.peers.kernel_methods import query_rows, some_rows, training_rows, useful_threads
 from localegop.research.peers.optional import require
+from localegop.research.peers.trees import Boosting
 
 Array = NDArray[np.float64]
 
 
-class _StoppedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class _StoppedBoosting(Boosting):
     """Boosting that a fifth of the rows stops, which also chooses the trees; then fitted to all.
-
-    Parameters
-    ----------
-    tuning_rows : int, default=2000
-        Most rows used to choose; the number of trees is then found with all.
-    max_iter : int, default=2000
-        Most trees.
-    random_state : int, default=0
-    threads : int, default=1
 
     Attributes
     ----------
-    model_ : object
-        Model of the library.
     settings_ : dict
         What was chosen.
     n_trees_ : int
     """
-
-    def __init__(
-        self, *, tuning_rows: int = 2000, max_iter: int = 2000, random_state: int = 0, threads: int = 1
-    ) -> None:
-        self.tuning_rows = tuning_rows
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose size of trees and their number, then fit to all points (n, D) and labels (n,)."""
@@ -57,11 +39,6 @@ class _StoppedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_trees_ = self._stop(points, labels, self.settings_)[1]
         self.model_ = self._train(points, labels, self.n_trees_, self.settings_)
         return self
-
-    def predict(self, X: ArrayLike) -> Array:
-        """Predictions at q points, shape (q,)."""
-        check_is_fitted(self, "model_")
-        return np.asarray(self.model_.predict(query_rows(self, X)), dtype=np.float64)
 
     def _stop(self, X: Array, y: Array, settings: dict[str, Any]) -> tuple[float, int]:
         """Least error at the held-out rows, and the number of trees that had it."""
@@ -92,7 +69,7 @@ class TunedLightGBM(_StoppedBoosting):
     linear : bool, default=False
         Linear functions of the features on the way to a leaf, with a ridge to choose.
     tuning_rows, max_iter, random_state, threads
-        See `_StoppedBoosting`.
+        See `Boosting`.
     """
 
     def __init__(

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from localegop.regressor import LocalEGOPRegressor
+from localegop.research.peers.blend import Blend
 from localegop.research.peers.boosting import AdditiveBoosting, TunedCatBoost, TunedLightGBM
 from localegop.research.peers.gaussian_process import ArdGaussianProcess
 from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge
@@ -103,6 +104,13 @@ OURS = {
         _local_egop(**LocalEGOPRegressor.paper_parameters()),
         largest_n=10_000,
         most_queries=30,
+    ),
+    "local_egop_blend": Method(
+        "field Local EGOP with boosting",
+        "weight of gradient boosting in five folds; both as they are by themselves",
+        _make_tuned(Blend),
+        largest_n=20_000,
+        slow=True,
     ),
 }
 

@@ -18,13 +18,13 @@ from localegop.research.peers.kernel_methods import query_rows, some_rows, train
 Array = NDArray[np.float64]
 
 
-class TunedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """scikit-learn's gradient boosting, stopped early, with rate and size of trees by validation error.
+class Boosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What boosting of several libraries has in common.
 
     Parameters
     ----------
     tuning_rows : int, default=2000
-        Most rows used to choose; the final fit takes all.
+        Most rows used to choose settings; all rows are then fitted.
     max_iter : int, default=2000
         Most trees.
     random_state : int, default=0
@@ -32,7 +32,8 @@ class TunedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    model_ : HistGradientBoostingRegressor
+    model_ : object
+        Model of the library.
     """
 
     def __init__(
@@ -42,6 +43,16 @@ class TunedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.random_state = random_state
         self.threads = threads
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predictions at q points, shape (q,)."""
+        check_is_fitted(self, "model_")
+        with threadpool_limits(1):
+            return np.asarray(self.model_.predict(query_rows(self, X)), dtype=np.float64)
+
+
+class TunedBoosting(Boosting):
+    """scikit-learn's gradient boosting, stopped early, with rate and size of trees by validation error."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose rate and size of trees, then fit to all points (n, D) and labels (n,)."""
@@ -68,13 +79,6 @@ class TunedBoosting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with threadpool_limits(useful_threads(len(points), self.threads)):
             self.model_ = candidates[int(np.argmax(scores))].fit(points, labels)
         return self
-
-    def predict(self, X: ArrayLike) -> Array:
-        """Predictions at q points, shape (q,)."""
-        check_is_fitted(self, "model_")
-        with threadpool_limits(1):
-            values: Array = self.model_.predict(query_rows(self, X))
-        return values
 
 
 class TunedForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]

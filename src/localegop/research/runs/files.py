@@ -15,7 +15,10 @@ from typing import Any
 from localegop.research.runs.workers import Refused
 
 _PACKAGES = ("localegop", "numpy", "scipy", "scikit-learn", "matplotlib", "scikit-image", "statsmodels")
-_MORE = ("metric-learn", "lightgbm", "torch", "xrfm")
+_MORE = (
+    *("metric-learn", "lightgbm", "torch", "xrfm", "catboost", "gpboost", "interpret-core"),
+    *("pytabkit", "smt", "MuyGPyS", "laGPy"),
+)
 
 
 def make_folder(folder: Path) -> None:
