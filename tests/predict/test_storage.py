@@ -252,7 +252,7 @@ PARTS = [
     (lambda parts: parts[0]["process"].update(kind="global"), "'kind' is unknown"),
     (lambda parts: parts[0]["axes"].pop(), "no matrix with 3 rows"),
     (lambda parts: parts[0]["axes"][1].pop(), "no matrix with 3 rows"),
-    (lambda parts: parts[0]["axes"][1].__setitem__(0, 1e13), r"axes\[1\]\[0\] is 1e[+]13"),
+    (lambda parts: parts[0]["axes"][1].__setitem__(0, 1e13), r"axes\[1\]\[0\] is 10000000000000.0"),
 ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import spread_points
@@ -77,10 +78,11 @@ def mix_processes(
 
 def _mean(parts: list[tuple[_Candidate, float]], axes: Array) -> MixedKriging:
     """Put processes together, in axes (D, r) of one of them."""
-    back = np.linalg.pinv(axes)
-    return MixedKriging.of(
-        tuple(Part.in_axes(share, one.process, back @ one.trial.start.axes) for one, share in parts)
-    )
+    with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
+        back = np.linalg.pinv(axes)
+        return MixedKriging.of(
+            tuple(Part.in_axes(share, one.process, back @ one.trial.start.axes) for one, share in parts)
+        )
 
 
 def _search(trial: AnyTrial, most: int = SAMPLE) -> GlobalSearch:
