@@ -59,6 +59,9 @@ def test_a_tiny_run(capsys, monkeypatch):
     stability.main(["--only", "collinear", "--refits", "2", "--queries", "3", "--threads", "1"])
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 2 + 5 + 5 + 4 and all("| collinear |" in row for row in rows[2:])
+    quick = ["--predictions", "--ways", "other seeds"]
+    stability.main(["--only", "collinear", "--refits", "2", "--queries", "3", "--threads", "1", *quick])
+    assert capsys.readouterr().out.splitlines() == [*rows[:2], rows[6]]
 
 
 def test_data_that_are_not_there_are_skipped(monkeypatch):

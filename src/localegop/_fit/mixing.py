@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import spread_points
@@ -78,14 +79,15 @@ def mix_processes(
 def _mean(parts: list[tuple[_Candidate, float]]) -> Mixture:
     """Put processes together, in the axes (D, r) of the first."""
     leading = parts[0][0].trial
-    back = np.linalg.pinv(leading.start.axes)
-
-    def part(one: _Candidate, share: float) -> Part:
-        if one.trial is leading:
-            return Part(share, one.process)
-        return Part.in_axes(share, one.process, back @ one.trial.start.axes)
-
-    return Mixture.of(*(part(one, share) for one, share in parts))
+    with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
+        back = np.linalg.pinv(leading.start.axes)
+        relative = [back @ one.trial.start.axes for one, _ in parts]
+    return Mixture.of(
+        *(
+            Part(share, one.process) if one.trial is leading else Part.in_axes(share, one.process, axes)
+            for (one, share), axes in zip(parts, relative, strict=True)
+        )
+    )
 
 
 def _search(trial: AnyTrial, most: int = SAMPLE) -> GlobalSearch:
