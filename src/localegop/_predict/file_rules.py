@@ -82,6 +82,7 @@ POLYNOMIAL: dict[str, Rule] = {
 FINAL_RULES: dict[str, dict[str, Rule]] = {
     "polynomial": POLYNOMIAL,
     "logistic": POLYNOMIAL,
+    "slopes": POLYNOMIAL | {"slope_weight": Number(1e-6, 1e6)},
     "kriging": {
         "kind": Text(),
         "length": Number(1e-6, 1e6),
@@ -102,6 +103,7 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
 GLOBAL = ("global", "gradients")
+INFORMED = ("slopes", "gradients")  # kinds that know given gradients
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -347,7 +349,7 @@ def slope_rules(
     """Rules of the slopes given with n rows, which there must be if a final fit or axes need them."""
     rivals = [] if header["rivals"] is None else header["rivals"]["every"]
     finals = [header["choice"]["final"], *(one["choice"]["final"] for one in rivals)]
-    informed = [final for final in finals if final["kind"] == "gradients"]
+    informed = [final for final in finals if final["kind"] in INFORMED]
     if "given_gradients" not in arrays:
         needed = informed or any(one["origin"].startswith("given") for one in rivals)
         require(not needed, "array 'given_gradients' is missing")
@@ -357,6 +359,8 @@ def slope_rules(
         each = side(arrays, "given_directions", 1)
         rules["given_directions"] = Entries((n, each, features), -FAR, FAR)
     for final in informed:
+        if final["kind"] not in GLOBAL:
+            continue
         require(not final["rough"], "a final fit is rough, but knows gradients")
         equations = n * (1 + min(each, features))
         functions = (final["n_places"] or n) * (1 + min(final["n_slopes"], features, each))
