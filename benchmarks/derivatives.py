@@ -26,6 +26,7 @@ from localegop.datasets import inverse_distances, make_engineering
 FIRST_SEED = 100  # those below were used while the method was made
 FUNCTIONS = ("borehole", "otl_circuit", "piston", "wing_weight")
 QUERIES = 2000
+MANY = 5000
 SEGMENTS, PART = 10_000, 1e-10
 STENCIL = (1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280)
 SMALL_STEPS = 1e-5, 1e-6, 1e-7  # of differences, in standard deviations, where a function has kinks
@@ -182,6 +183,29 @@ def functions(table, seeds, quick, case):
     )
 
 
+def many_rows(table, seeds, quick, case):
+    """The same functions with many rows; noise is a share of the deviations of labels and of slopes."""
+    rows = 1000 if quick else MANY
+    test = np.arange(rows, rows + QUERIES)
+    for noise in (0.0, 0.1):
+        for name in FUNCTIONS:
+            what = f"{name}, {rows:,} rows, noise {noise:g}"
+            if case not in what:
+                continue
+            runs = []
+            for seed in range(seeds):
+                X, y, gradients = make_engineering(name, rows + QUERIES, random_state=[FIRST_SEED, seed])
+                rng = np.random.default_rng([FIRST_SEED, seed])
+                noisy = y + noise * y.std() * rng.normal(size=len(y))
+                noisy[test] = y[test]
+                slopes = gradients + noise * gradients.std(axis=0) * rng.normal(size=gradients.shape)
+                runs.append(measure(X, noisy, slopes, np.arange(rows), test, OURS[:2]))
+            errors, _ = table_of(what, runs)
+            table.add(
+                f"{what}: with gradients", errors["with gradients"] / errors["without gradients"], 1.0
+            )
+
+
 def derivatives_out(table, seeds, quick, case):
     """Compare predict_gradient with differences of predict, and look for jumps of predict."""
     X, y, gradients = make_engineering("otl_circuit", 1500, random_state=FIRST_SEED)
@@ -300,6 +324,7 @@ def molecule(table, seeds, quick, case):
 
 PARTS = {
     "functions": functions,
+    "many": many_rows,
     "airfoils": airfoils,
     "diode": diode,
     "molecule": molecule,
