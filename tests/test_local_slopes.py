@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from localegop import LocalEGOPRegressor
-from localegop._data import archive
 from localegop._engine.final_fits import SlopePolynomial
+from tests.test_gradients import file_without_gradients
 
 ROWS, FEATURES = 500, 4
 
@@ -78,13 +78,9 @@ def test_files_and_pickles_answer_alike(fitted: LocalEGOPRegressor, tmp_path: Pa
         assert other.predict_interval(queries) == pytest.approx(fitted.predict_interval(queries))
 
 
-def test_a_file_without_its_gradients_is_refused(fitted: LocalEGOPRegressor, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "whole.legop")
-    header, arrays = archive.read(tmp_path / "whole.legop")
-    rest = {name: array for name, array in arrays.items() if "given" not in name}
-    archive.write(tmp_path / "rest.legop", {k: v for k, v in header.items() if k != "format"}, rest)
+def test_fits_to_slopes_cannot_be_read_without_them(fitted: LocalEGOPRegressor, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="array 'given_gradients' is missing"):
-        LocalEGOPRegressor.load(tmp_path / "rest.legop")
+        LocalEGOPRegressor.load(file_without_gradients(fitted, tmp_path))
 
 
 def test_explanations_and_gradients_of_predictions_know_slopes(fitted: LocalEGOPRegressor) -> None:
