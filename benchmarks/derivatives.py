@@ -3,8 +3,8 @@
 Run with ``python benchmarks/derivatives.py``; ``--only functions`` needs no data from outside. The sets
 with adjoint and finite-difference gradients, and the molecule with forces, are read from the folder
 ``LOCALEGOP_DATA`` (naca0012.npz, diode.npz and rmd17_malonaldehyde_forces.npz); without it they are left
-out, with a line that says so. SMT's kriging with partial least squares, with gradients (GEKPLS) and without
-(KPLS), takes part where it is installed (``pip install smt``).
+out, with a line that says so. Others take part where they are installed (``pip install
+'localegop[bench]'``), see ``gradient_peers.py``; for those that are not, a line says so, too.
 
 Errors are mean squared errors at rows that nothing was chosen by, over the variance of their labels.
 Seconds are those of one processor.
@@ -14,11 +14,11 @@ import argparse
 import os
 import time
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from bars import HEAD, Table
+from gradient_peers import PEERS, installed_peers
 
 from localegop import ExtrapolationWarning, LocalEGOPRegressor
 from localegop.datasets import inverse_distances, make_engineering
@@ -26,10 +26,13 @@ from localegop.datasets import inverse_distances, make_engineering
 FIRST_SEED = 100  # those below were used while the method was made
 FUNCTIONS = ("borehole", "otl_circuit", "piston", "wing_weight")
 QUERIES = 2000
+MANY = 5000
 SEGMENTS, PART = 10_000, 1e-10
+STENCIL = (1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280)
+SMALL_STEPS = 1e-5, 1e-6, 1e-7  # of differences, in standard deviations, where a function has kinks
+WIDE_STEPS = tuple(np.linspace(0.1, 0.25, 16))  # where it is smooth, and rounding has to be averaged away
 REFITS, TOLD = 100, 5  # fits to new noise, and those whose standard errors are looked at
 OURS = ("without gradients", "with gradients", "shuffled gradients", "gradients times -1")
-SMT = ("SMT KPLS", "SMT GEKPLS")
 
 
 def load(name):
@@ -53,23 +56,6 @@ def ours(X, y, gradients):
     return LocalEGOPRegressor(n_jobs=1).fit(X, y, gradients=gradients).predict
 
 
-def smt(X, y, gradients):
-    """Fit SMT's kriging in its settings for many dimensions: three components, one extra point a row."""
-    from smt.surrogate_models import GEKPLS, KPLS
-
-    options = {"n_comp": min(3, X.shape[1]), "print_global": False}
-    if gradients is None:
-        model = KPLS(**options)
-    else:
-        limits = np.column_stack([X.min(axis=0), X.max(axis=0)])
-        model = GEKPLS(xlimits=limits, extra_points=1, delta_x=1e-4, **options)
-        for a in range(X.shape[1]):
-            model.set_training_derivatives(X, gradients[:, [a]], a)
-    model.set_training_values(X, y)
-    model.train()
-    return lambda queries: model.predict_values(queries)[:, 0]
-
-
 def methods(gradients):
     """Name who fits, with what."""
     shuffled = np.random.default_rng(0).permutation(gradients)
@@ -79,7 +65,7 @@ def methods(gradients):
         "shuffled gradients": (ours, shuffled),
         "gradients times -1": (ours, -gradients),
     }
-    return found | {"SMT KPLS": (smt, None), "SMT GEKPLS": (smt, gradients)}
+    return found | {name: (peer.fit, gradients) for name, peer in PEERS.items()}
 
 
 def measure(X, y, gradients, train, test, names):
@@ -130,17 +116,20 @@ def airfoils(table, seeds, quick, case):
                 table.add(f"{what}: {name}", errors[name] / errors["without gradients"], 1.1)
             if rows == 1000:
                 table.add(f"{what}: seconds of a fit", seconds["with gradients"], 20.0, " s")
-            elif find_spec("smt") and not quick:
-                beside_smt(table, what, given, split(len(given[1]), rows, 0))
+            elif not quick:
+                beside_peers(table, what, given, split(len(given[1]), rows, 0))
 
 
-def beside_smt(table, what, given, case):
-    """Compare with SMT on one split: it is slow."""
-    errors, seconds = table_of(f"{what}, first split", [measure(*given, *case, (*OURS[:2], *SMT))])
-    best = min(errors[name] for name in SMT)
-    table.add(f"{what}: error over the better one of SMT", errors["with gradients"] / best, 1.0)
-    faster = seconds["SMT GEKPLS"] / seconds["with gradients"]
-    table.add(f"{what}: times as fast as GEKPLS", faster, 10.0, at_least=True)
+def beside_peers(table, what, given, case):
+    """Compare with others on one split, as they are slow."""
+    names = installed_peers(len(case[0]) * (1 + given[0].shape[1]))
+    errors, seconds = table_of(f"{what}, first split", [measure(*given, *case, (*OURS[:2], *names))])
+    if names:
+        best = min(errors[name] for name in names)
+        table.add(f"{what}: error over the best of others", errors["with gradients"] / best, 1.0)
+    if "SMT GEKPLS" in names:
+        faster = seconds["SMT GEKPLS"] / seconds["with gradients"]
+        table.add(f"{what}: times as fast as GEKPLS", faster, 10.0, at_least=True)
 
 
 def diode(table, seeds, quick, case):
@@ -181,9 +170,11 @@ def functions(table, seeds, quick, case):
             continue
         runs = []
         for seed in range(seeds):
-            X, y, gradients = make_engineering(name, 200 + QUERIES, random_state=[FIRST_SEED, seed])
-            runs.append(measure(X, y, gradients, np.arange(200), np.arange(200, 200 + QUERIES), OURS[:2]))
+            given = make_engineering(name, 200 + QUERIES, random_state=[FIRST_SEED, seed])
+            runs.append(measure(*given, np.arange(200), np.arange(200, 200 + QUERIES), OURS[:2]))
         errors, _ = table_of(f"{name}, 200 rows", runs)
+        if not quick:
+            beside_peers(table, f"{name}, 200 rows", given, (np.arange(200), np.arange(200, 200 + QUERIES)))
         ratios.append(errors["with gradients"] / errors["without gradients"])
     table.add(
         f"functions, 200 rows: error with gradients over that without, median of {len(ratios)}",
@@ -192,29 +183,48 @@ def functions(table, seeds, quick, case):
     )
 
 
+def many_rows(table, seeds, quick, case):
+    """The same functions with many rows; noise is a share of the deviations of labels and of slopes."""
+    rows = 1000 if quick else MANY
+    test = np.arange(rows, rows + QUERIES)
+    for noise in (0.0, 0.1):
+        for name in FUNCTIONS:
+            what = f"{name}, {rows:,} rows, noise {noise:g}"
+            if case not in what:
+                continue
+            runs = []
+            for seed in range(seeds):
+                X, y, gradients = make_engineering(name, rows + QUERIES, random_state=[FIRST_SEED, seed])
+                rng = np.random.default_rng([FIRST_SEED, seed])
+                noisy = y + noise * y.std() * rng.normal(size=len(y))
+                noisy[test] = y[test]
+                slopes = gradients + noise * gradients.std(axis=0) * rng.normal(size=gradients.shape)
+                runs.append(measure(X, noisy, slopes, np.arange(rows), test, OURS[:2]))
+            errors, _ = table_of(what, runs)
+            table.add(
+                f"{what}: with gradients", errors["with gradients"] / errors["without gradients"], 1.0
+            )
+
+
 def derivatives_out(table, seeds, quick, case):
     """Compare predict_gradient with differences of predict, and look for jumps of predict."""
     X, y, gradients = make_engineering("otl_circuit", 1500, random_state=FIRST_SEED)
     unit = X.std(axis=0)
     cases = {
-        "process with gradients": ({}, 200, gradients, 1e-2),
-        "blend": ({"final": "polynomial"}, 500, None, 1e-5),
+        "process with gradients": ({}, 200, gradients, WIDE_STEPS, np.mean),
+        "blend": ({"final": "polynomial"}, 500, None, SMALL_STEPS, nearest_to_zero),
     }
-    for name, (options, rows, given, step) in cases.items():
+    for name, (options, rows, given, steps, combined) in cases.items():
         if case not in name:
             continue
         model = LocalEGOPRegressor(n_jobs=1, **options)
         model.fit(X[:rows], y[:rows], gradients=None if given is None else given[:rows])
         queries = X[500:]
         queries = queries[model.localize(queries, errors=False).remoteness < 0.8][:1000]
-        found, moved = model.predict_gradient(queries) * unit, np.empty_like(queries)
-        for a, e in enumerate(step * np.diag(unit)):
-            far = model.predict(queries - 2 * e) - model.predict(queries + 2 * e)
-            moved[:, a] = (far + 8.0 * (model.predict(queries + e) - model.predict(queries - e))) / (
-                12.0 * step
-            )
-        usual = np.median(np.linalg.norm(moved, axis=1))
-        errors = np.linalg.norm(found - moved, axis=1) / usual
+        found = model.predict_gradient(queries) * unit
+        gaps = [found - differences(model.predict, queries, unit, step) for step in steps]
+        usual = np.median(np.linalg.norm(found, axis=1))
+        errors = np.linalg.norm(combined(gaps, axis=0), axis=1) / usual
         table.add(
             f"{name}: gradients against differences, {len(queries)} queries, median",
             np.median(errors),
@@ -226,6 +236,25 @@ def derivatives_out(table, seeds, quick, case):
         pairs = queries[rng.integers(len(queries), size=(2, 200 if quick else SEGMENTS))]
         jumps = largest_jumps(model.predict, *pairs) / y.std()
         table.add(f"{name}: largest jump on {len(jumps):,} segments", jumps.max(), 1e-8)
+
+
+def differences(predict, queries, unit, step):
+    """Gradients of predictions per unit of each feature, by central differences of eighth order."""
+    found = np.zeros_like(queries)
+    for a, e in enumerate(step * np.diag(unit)):
+        for k, weight in STENCIL:
+            found[:, a] += weight / step * (predict(queries + k * e) - predict(queries - k * e))
+    return found
+
+
+def nearest_to_zero(gaps, axis):
+    """Take the smallest of several gaps (s, q, D) at each query.
+
+    A blend has kinks, where another center joins. A step across one spoils the difference, and a smaller
+    one does not reach it; a gradient that is wrong is so beside the differences of all steps.
+    """
+    best = np.argmin(np.linalg.norm(gaps, axis=2), axis=axis)
+    return np.asarray(gaps)[best, np.arange(len(best))]
 
 
 def largest_jumps(predict, begin, end):
@@ -295,6 +324,7 @@ def molecule(table, seeds, quick, case):
 
 PARTS = {
     "functions": functions,
+    "many": many_rows,
     "airfoils": airfoils,
     "diode": diode,
     "molecule": molecule,

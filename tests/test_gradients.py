@@ -107,13 +107,18 @@ def test_files_and_pickles_answer_alike(fitted: LocalEGOPRegressor, tmp_path: Pa
         assert other.loo_residuals_ == pytest.approx(fitted.loo_residuals_)
 
 
-def test_a_file_without_its_gradients_is_refused(fitted: LocalEGOPRegressor, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "whole.legop")
-    header, arrays = archive.read(tmp_path / "whole.legop")
+def file_without_gradients(model: LocalEGOPRegressor, folder: Path) -> Path:
+    """Save a model, and the same without the gradients that it was given."""
+    model.save(folder / "whole.legop")
+    header, arrays = archive.read(folder / "whole.legop")
     rest = {name: array for name, array in arrays.items() if "given" not in name}
-    archive.write(tmp_path / "rest.legop", {k: v for k, v in header.items() if k != "format"}, rest)
+    archive.write(folder / "rest.legop", {k: v for k, v in header.items() if k != "format"}, rest)
+    return folder / "rest.legop"
+
+
+def test_a_file_without_its_gradients_is_refused(fitted: LocalEGOPRegressor, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="array 'given_gradients' is missing"):
-        LocalEGOPRegressor.load(tmp_path / "rest.legop")
+        LocalEGOPRegressor.load(file_without_gradients(fitted, tmp_path))
 
 
 def test_explanations_repeat_the_fit_with_gradients(fitted: LocalEGOPRegressor) -> None:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hot.hpp"
@@ -105,8 +106,9 @@ bool keep_polynomials(const Points& points, const KernelSpec& kernel, const Batc
                       Interrupted interrupted) {
     out.resize(batch, points, n_directions, 0);
     const auto make = [&] {
-        return [&, hood = Neighborhood(points, kernel),
-                fit = LocalFit(points, batch.degree, n_directions)](std::size_t i) mutable {
+        LocalFit local(points, batch.degree, n_directions);
+        local.set_slope_weight(batch.slope_weight);
+        return [&, hood = Neighborhood(points, kernel), fit = std::move(local)](std::size_t i) mutable {
             const double* center = batch.centers + i * points.dim;
             measure(hood, points, batch, i);
             fit.set_metric(batch.metrics + i * points.dim * points.dim);

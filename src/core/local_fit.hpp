@@ -10,6 +10,7 @@
 #include "hot.hpp"
 #include "linalg.hpp"
 #include "points.hpp"
+#include "slope_moments.hpp"
 
 namespace localegop {
 
@@ -20,6 +21,8 @@ namespace localegop {
 //
 // Centered form: the weighted means of the basis and of the labels are subtracted before the normal
 // equations are formed, which loses far fewer digits than the raw ones where the neighborhood is thin.
+//
+// Points that know the slopes g of their labels may bring these as further equations, see `SlopeMoments`.
 class LocalFit {
   public:
     LocalFit(const Points& points, int degree, std::size_t n_quadratic_directions)
@@ -33,6 +36,11 @@ class LocalFit {
     void set_metric(const double* metric) {
         if (n_quadratic_directions_ > 0)
             leading_directions(metric, points_.dim, n_quadratic_directions_, directions_);
+    }
+
+    // How much a slope counts; 0 (as long as nothing is set) if slopes do not.
+    void set_slope_weight(double weight) {
+        slope_weight_ = points_.slopes.empty() || basis_ == 0 ? 0.0 : weight;
     }
 
     // Moments of the weighted points around the center.
@@ -56,6 +64,7 @@ class LocalFit {
         const std::size_t tile = tile_size();
         for (std::size_t from = 0; from < count; from += tile)
             hot_.gram(columns_.data() + from, stride, std::min(tile, count - from), rows_, gram_.data());
+        if (slope_weight_ > 0.0) add_slopes(center, indices, weights, count);
     }
 
     // The same from columns (rows x stride) of coordinates and labels, relative to some origin, and roots of
@@ -156,6 +165,15 @@ class LocalFit {
         }
     }
 
+    // Adds the equations of slopes to the moments.
+    void add_slopes(const double* center, const std::int32_t* indices, const double* weights,
+                    std::size_t count) {
+        slopes_.resize(points_.dim, points_.outputs, n_quadratic_directions_);
+        slopes_.gather(points_, center, indices, weights, count);
+        slopes_.set_extent(gram_.data(), rows_, directions_.data());
+        slopes_.add_to(gram_.data(), rows_, slope_weight_);
+    }
+
     // Where all weight is on one place, rounding of the means leaves a variance of this order, not zero.
     void set_floor(const std::vector<double>& means) {
         floor_ = 0.0;
@@ -187,7 +205,8 @@ class LocalFit {
     const HotLoops& hot_;
     std::size_t basis_, n_quadratic_directions_, rows_, used_ = 0;
     bool factorized_ = false;
-    double floor_ = 0.0;
+    double floor_ = 0.0, slope_weight_ = 0.0;
+    SlopeMoments slopes_;
     std::vector<double> mean_, shift_, gram_, columns_, roots_, along_, system_, coefficients_,
         directions_;
     std::vector<double> shares_;  // squared roots over the sample weights, once `variance_factor` needs them

@@ -69,7 +69,8 @@ void without_gil(Loop loop) {
     if (!finished) throw nb::python_error();
 }
 
-Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
+Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights,
+                   const std::optional<In<double, 3>>& slopes) {
     Points p;
     p.n = rows.shape(0), p.dim = rows.shape(1), p.outputs = labels.shape(1);
     require(labels.shape(0) == p.n && sample_weights.shape(0) == p.n,
@@ -78,6 +79,10 @@ Points make_points(In<double, 2> rows, In<double, 2> labels, In<double, 1> sampl
     p.rows.assign(rows.data(), rows.data() + p.n * p.dim);
     p.labels.assign(labels.data(), labels.data() + p.n * p.outputs);
     p.sample_weights.assign(sample_weights.data(), sample_weights.data() + p.n);
+    if (!slopes) return p;
+    require(slopes->shape(0) == p.n && slopes->shape(1) == p.outputs && slopes->shape(2) == p.dim,
+            "slopes must be (points, outputs, dimensions)");
+    p.slopes.assign(slopes->data(), slopes->data() + p.n * p.outputs * p.dim);
     return p;
 }
 
@@ -223,7 +228,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
                          std::optional<In<double, 2>> targets, std::optional<In<double, 2>> scales,
                          bool keep, std::optional<In<double, 1>> kept_targets, int degree,
                          std::vector<std::size_t> quadratic_directions, std::vector<double> ridges,
-                         bool gradients, bool variances, int threads, bool logistic) {
+                         bool gradients, bool variances, int threads, bool logistic, double slope_weight) {
     const std::size_t count = centers.shape(0), dim = points->dim, outputs = points->outputs;
     Batch batch = make_batch(*points, centers, metrics, start, indices, left_out);
     require(!logistic || outputs > 1, "logistic fits need one-hot labels of two classes or more");
@@ -245,6 +250,7 @@ nb::tuple localize_batch(std::shared_ptr<Points> points, const KernelSpec& kerne
     batch.logistic = logistic;
     batch.quadratic_directions = quadratic_directions;
     batch.ridges = ridges;
+    batch.slope_weight = slope_weight;
 
     const std::size_t bases = degree < 0 ? 0 : quadratic_directions.size();
     Fresh out_scales({count, sizes}), effective({count, sizes}),
@@ -303,7 +309,8 @@ KeptFits kept_polynomials(std::shared_ptr<Points> points, const KernelSpec& kern
                           In<double, 3> metrics, std::optional<In<std::int64_t, 1>> start,
                           std::optional<In<std::int32_t, 1>> indices,
                           std::optional<In<double, 1>> targets, std::optional<In<double, 1>> scales,
-                          int degree, std::size_t quadratic_directions, double ridge, int threads) {
+                          int degree, std::size_t quadratic_directions, double ridge, int threads,
+                          double slope_weight) {
     Batch batch = make_batch(*points, centers, metrics, start, indices, std::nullopt);
     set_widths(batch, targets, scales);
     require(kernel.id != KernelId::custom || threads == 1, "custom kernels run on one thread");
@@ -311,6 +318,7 @@ KeptFits kept_polynomials(std::shared_ptr<Points> points, const KernelSpec& kern
     require(quadratic_directions <= (degree == 0 ? 0 : points->dim),
             "there cannot be more quadratic directions than dimensions, and none for degree 0");
     batch.degree = degree;
+    batch.slope_weight = slope_weight;
     KeptFits fits;
     without_gil([&] {
         return keep_polynomials(*points, kernel, batch, quadratic_directions, ridge, fits, threads,
@@ -457,10 +465,11 @@ NB_MODULE(_core, m) {
     m.attr("instruction_sets") = instruction_sets();
     m.attr("threading") = kThreading;
     nb::class_<Points>(m, "Points", "Training points, labels and sample weights.")
-        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights) {
-                 return std::make_shared<Points>(make_points(rows, labels, sample_weights));
+        .def(nb::new_([](In<double, 2> rows, In<double, 2> labels, In<double, 1> sample_weights,
+                         std::optional<In<double, 3>> slopes) {
+                 return std::make_shared<Points>(make_points(rows, labels, sample_weights, slopes));
              }),
-             "rows"_a, "labels"_a, "sample_weights"_a);
+             "rows"_a, "labels"_a, "sample_weights"_a, "slopes"_a = nb::none());
     m.attr("kernels") = kernel_table();
     m.def("kernel_profile", &kernel_profile, "name"_a, "squared_distances"_a,
           "k(u) of a kernel of the table.");
@@ -479,14 +488,14 @@ NB_MODULE(_core, m) {
           "start"_a.none(), "indices"_a.none(), "left_out"_a.none(), "targets"_a.none(),
           "scales"_a.none(), "keep"_a, "kept_targets"_a.none(), "degree"_a,
           "quadratic_directions"_a, "ridges"_a, "gradients"_a, "variances"_a, "threads"_a,
-          "logistic"_a = false);
+          "logistic"_a = false, "slope_weight"_a = 0.0);
     m.def("krige", &krige_batch, "points"_a, "kernel"_a, "centers"_a, "metrics"_a, "start"_a.none(),
           "indices"_a.none(), "left_out"_a.none(), "targets"_a, "most"_a, "lengths"_a, "ridges"_a,
           "trends"_a, "rough"_a, "gradients"_a, "variances"_a, "threads"_a);
     nb::class_<KeptFits>(m, "KeptFits", "Final fits kept at centers, to be blended at queries.")
         .def_static("polynomials", &kept_polynomials, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
                     "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "degree"_a,
-                    "quadratic_directions"_a, "ridge"_a, "threads"_a)
+                    "quadratic_directions"_a, "ridge"_a, "threads"_a, "slope_weight"_a = 0.0)
         .def_static("kriging", &kept_kriging, "points"_a, "kernel"_a, "centers"_a, "metrics"_a,
                     "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "most"_a,
                     "length"_a, "ridge"_a, "trend"_a, "rough"_a, "threads"_a)

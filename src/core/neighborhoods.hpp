@@ -38,6 +38,7 @@ struct Batch {
     bool logistic = false;  // whether labels are one-hot, and fits logistic
     std::vector<std::size_t> quadratic_directions;  // their numbers
     std::vector<double> ridges;
+    double slope_weight = 0.0;  // how much the slopes count that points know
 };
 
 struct BatchResult {
@@ -64,7 +65,9 @@ class BatchWorker {
           fit_(points, std::max(batch.degree, 0),
                batch.quadratic_directions.empty() ? 0
                                                   : *std::max_element(batch.quadratic_directions.begin(),
-                                                                      batch.quadratic_directions.end())) {}
+                                                                      batch.quadratic_directions.end())) {
+        fit_.set_slope_weight(batch.slope_weight);
+    }
 
     void operator()(std::size_t i) {
         const std::size_t dim = points_.dim;

@@ -14,9 +14,11 @@ struct Points {
     std::vector<double> rows;            // n x dim
     std::vector<double> labels;          // n x outputs
     std::vector<double> sample_weights;  // n: how many rows each one stands for
+    std::vector<double> slopes;          // n x outputs x dim, NaN where not all are known; empty if nobody knows
 
     const double* row(std::size_t i) const { return rows.data() + i * dim; }
     const double* label(std::size_t i) const { return labels.data() + i * outputs; }
+    const double* slope(std::size_t i) const { return slopes.data() + i * outputs * dim; }
 };
 
 // Columns (dim x stride) of x - center for some points, with features in some order (null: their own), zero

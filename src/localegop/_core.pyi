@@ -13,7 +13,9 @@ kernels: tuple[tuple[str, float, bool], ...]  # name, support, whether shift inv
 def kernel_profile(name: str, squared_distances: Array) -> Array: ...
 
 class Points:
-    def __init__(self, rows: Array, labels: Array, sample_weights: Array) -> None: ...
+    def __init__(
+        self, rows: Array, labels: Array, sample_weights: Array, slopes: Array | None = None
+    ) -> None: ...
 
 class KernelSpec:
     @staticmethod
@@ -54,6 +56,7 @@ def localize(
     variances: bool,
     threads: int,
     logistic: bool = False,
+    slope_weight: float = 0.0,
 ) -> tuple[Neighborhoods, Array, Array, Array, Array, Array]: ...
 def krige(
     points: Points,
@@ -90,6 +93,7 @@ class KeptFits:
         quadratic_directions: int,
         ridge: float,
         threads: int,
+        slope_weight: float = 0.0,
     ) -> KeptFits: ...
     @staticmethod
     def kriging(

@@ -152,9 +152,14 @@ def _final_text(final: Any) -> str:
         kind = "rough" if final.rough else "smooth"
         return f"kriging: a small {kind} Gaussian process with {trend}, length {final.length:g}"
     name = ("local mean", "local linear", "local quadratic")[final.degree]
+    slopes = ", to labels and given gradients" if final.kind == "slopes" else ""
     name = f"{name} logistic" if final.kind == "logistic" else name
     bends = _count(final.n_quadratic_directions, "leading direction")
-    return f"{name} fit, ridge {final.ridge:.1e}" + (f", bent along {bends}" if final.degree == 2 else "")
+    return (
+        f"{name} fit, ridge {final.ridge:.1e}"
+        + (f", bent along {bends}" if final.degree == 2 else "")
+        + slopes
+    )
 
 
 def _noise_lines(model: Any) -> list[Line]:

@@ -7,7 +7,7 @@ from tests.fit.made_up import CLEAN, X, Y, search, trial
 from localegop import LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Kriging, Polynomial
+from localegop._engine.final_fits import Kriging, Polynomial, SlopePolynomial
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._fit import trials
 from localegop._fit.plan import _start
@@ -113,7 +113,7 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert one.race.choices and one.race.points == 240
     precise = bool(one.opening.means.min() < trials.FINE)
     assert precise == (labels is CLEAN)
-    expected = {Polynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
+    expected = {Polynomial, SlopePolynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
     assert len(looked) == len(expected) and set(looked) == expected
 
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from tests.selection.made_up import MadeUpHoldout, choices
 
+from localegop._engine.choice import Choice
+from localegop._engine.gradient_kriging import GradientKriging
+from localegop._fit.trials import _keep_one_with_slopes
 from localegop._selection import final
 from localegop._selection.final import LAST_FINALISTS, Final
 from localegop._selection.race import Looks, Race
@@ -130,3 +133,24 @@ def test_the_smaller_variance_wins_between_races_of_equal_errors():
     final = Final([race_of(errors, [0.5]), race_of(errors, [0.1])])
     final.decide()
     assert final.best[0] == 1 and final.best[1].error == 1.0
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_process_with_slopes_meets_more_points_only_beside_others(alone):
+    slow = Choice(0, None, GradientKriging(1.0, 1e-3))
+    race = Race(MadeUpHoldout(swinging(0.1, 0.05)), [slow, *choices(2)[1:]][: 1 if alone else 2])
+    race.run_to(100)
+    final = Final([race])
+    final._run_to(600)
+    assert race.points == (100 if alone else 600) and final.best[1].final == slow.final
+
+
+def test_the_best_of_the_processes_with_slopes_goes_on():
+    processes = [Choice(k, None, GradientKriging(1.0 + k, 1e-3)) for k in range(2)]
+    table = np.tile([2.0, 1.0, 3.0], (100, 1))
+    race = Race(MadeUpHoldout(table), [*processes, *choices(3)[2:]])
+    race.run_to(50)
+    _keep_one_with_slopes(race)
+    assert race.choices == [processes[1], choices(3)[2]]
+    _keep_one_with_slopes(race)
+    assert len(race.choices) == 2 and race.errors.shape == (50, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from localegop import LocalEGOPRegressor
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Polynomial
+from localegop._engine.final_fits import Polynomial, SlopePolynomial
 from localegop._engine.local_data import LocalData
 from localegop._selection.search_grid import SearchGrid, grid_for, quadratic_directions_for, sizes_for
 from localegop.kernels import as_kernel
@@ -172,3 +172,19 @@ def test_a_grid_with_one_choice_is_settled():
 def test_sizes_too_small_for_a_linear_fit_are_not_tried(degree, dimension, left):
     grid = SearchGrid((0, 1), (60.0, 40.0, 15.0), degree > 0, (0,), (1e-3,))
     assert grid.wide_enough(dimension).sizes == left
+
+
+def test_fits_to_slopes_may_be_to_fewer_rows():
+    """Each row brings one equation for its label, and one for each feature."""
+    informed = GRID.informed(2.0)
+    assert informed.sizes == (60.0, 30.0, 7.5, 3.75)
+    found = informed.choices(4)
+    assert {type(one.final) for one in found} == {SlopePolynomial}
+    assert {one.final.slope_weight for one in found} == {2.0}
+    assert {one.size for one in found} == {60.0, 30.0, 7.5, 3.75}
+    assert {one.size for one in informed.choices(30)} == {60.0, 30.0, 7.5, 3.75}
+    assert {one.size for one in GRID.choices(30)} == {60.0, 30.0}
+    narrow = replace(informed, sizes=(3.75, 2.0))
+    assert {one.size for one in narrow.choices(4)} == {3.75}  # a fit is made to three rows at least
+    assert replace(GRID, sizes=None).informed(1.0).sizes is None
+    assert replace(GRID, sizes=(20.0,)).informed(1.0).sizes == (20.0,)

@@ -105,6 +105,16 @@ class GivenSlopes:
             found.append(_listed(rows[here], along[:, :most], slopes))
         return found
 
+    def whole(self) -> Array:
+        """Gradients (n, K, r) in the axes of the recursion, NaN where a row does not know all of its."""
+        n, r = len(self.values), self.frame.shape[1]
+        found = np.full((n, self.values.shape[1], r), np.nan)
+        for rows, known in _patterns(self.known):
+            for part in self._equations_of(rows, known, r):
+                if (count := len(part)) and np.sum(part.row == part.row[0]) == r:
+                    found[part.row[::r]] = np.swapaxes(part.slope.reshape(count // r, r, -1), 1, 2)
+        return found
+
     def agop(self, sample_weight: Array) -> Array:
         """Average outer product (r, r) of the gradients: the matrix that best explains the known slopes.
 

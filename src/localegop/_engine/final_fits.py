@@ -117,6 +117,7 @@ class Polynomial:
             gradients=gradients,
             variances=variances,
             logistic=self.logistic,
+            slope_weight=self.slope_weight,
         )
         single = (found[:, 0, 0, 0] for found in (batch.value, batch.gradient, batch.variance_factor))
         return FitsAtCenters(batch.scale[:, 0], batch.effective_size[:, 0], *single)
@@ -130,11 +131,17 @@ class Polynomial:
             degree=min(self.degree, 1),
             n_quadratic_directions=self._directions_of(data),
             ridge=self.ridge,
+            slope_weight=self.slope_weight,
         )
 
     def leverage(self, data: LocalData, centers: Centers, shapes: Array, fits: FitsAtCenters) -> Array:
         """See :class:`FinalFit`."""
         return fits.variance_factor
+
+    @property
+    def slope_weight(self) -> float:
+        """How much given slopes count: not at all."""
+        return 0.0
 
     def _directions_of(self, data: LocalData) -> int:
         """Count the quadratic directions; rows of a fold may have fewer axes than those chosen for."""
@@ -155,6 +162,21 @@ class Logistic(Polynomial):
     def keep(self, data: LocalData, centers: Centers, shapes: Array, widths: Widths) -> KeptFits:
         """See :class:`FinalFit`."""
         raise AssertionError("logistic fits are not blended")
+
+
+@dataclass(frozen=True)
+class SlopePolynomial(Polynomial):
+    """Local fit to labels and to given slopes, with the constants of a :class:`Polynomial`.
+
+    Parameters
+    ----------
+    slope_weight : float
+        How much slopes count: with one, about as much as labels, see ``src/core/slope_moments.hpp``.
+    """
+
+    kind: ClassVar[str] = "slopes"
+
+    slope_weight: float = 1.0
 
 
 @dataclass(frozen=True)

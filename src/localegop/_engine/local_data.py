@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from localegop import _core
 from localegop._data.slopes import GivenSlopes
 from localegop._data.units import rotate
+from localegop._engine.blas import limited_blas
 from localegop._engine.centers import Centers, Widths
 from localegop._engine.chunks import chunks
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess
@@ -173,6 +174,14 @@ class LocalData:
         """Whether gradients were given with the points."""
         return self.slopes is not None
 
+    @cached_property
+    def _points_with_slopes(self) -> _core.Points:
+        """The points and what they know of their gradients, once somebody asks."""
+        assert self.slopes is not None
+        with limited_blas(1, 1):
+            whole = np.ascontiguousarray(self.slopes.whole())
+        return _core.Points(self.rows, self.labels, self.sample_weight, whole)
+
     @property
     def outputs(self) -> int:
         """Number of labels of a point."""
@@ -303,6 +312,7 @@ class LocalData:
         gradients: bool = False,
         variances: bool = False,
         logistic: bool = False,
+        slope_weight: float = 0.0,
         keep: bool = False,
         kept_widths: Widths | None = None,
     ) -> LocalBatch:
@@ -321,6 +331,8 @@ class LocalData:
         logistic : bool
             Whether labels are one-hot and fits logistic, whose values are probabilities; variance factors
             are those of fits to the labels themselves.
+        slope_weight : float
+            How much given slopes count, of points that know all of theirs.
         gradients, variances, keep : bool
             What to return beyond values; ``keep`` means the neighborhoods of the last width.
         kept_widths : Widths or None
@@ -328,7 +340,7 @@ class LocalData:
         """
         kept = None if kept_widths is None or kept_widths.sizes is None else kept_widths.sizes[:, 0]
         hoods, scale, size, value, gradient, variance = _core.localize(
-            *self._around(centers, metrics),
+            *self._around(centers, metrics, slopes=slope_weight > 0.0),
             centers.left_out,
             None if widths.sizes is None else np.ascontiguousarray(widths.sizes, dtype=float),
             None if widths.scales is None else np.ascontiguousarray(widths.scales, dtype=float),
@@ -341,6 +353,7 @@ class LocalData:
             variances,
             self.threads,
             logistic,
+            float(slope_weight),
         )
         return LocalBatch(scale, size, value, gradient, variance, hoods)
 
@@ -400,15 +413,17 @@ class LocalData:
         degree: int,
         n_quadratic_directions: int,
         ridge: float,
+        slope_weight: float = 0.0,
     ) -> _core.KeptFits:
         """Make the fits of :meth:`localize` and keep them, one a center, as functions of the query."""
         return _core.KeptFits.polynomials(
-            *self._around(centers, metrics),
+            *self._around(centers, metrics, slopes=slope_weight > 0.0),
             *widths.columns(),
             degree,
             n_quadratic_directions,
             float(ridge),
             self.threads,
+            float(slope_weight),
         )
 
     def keep_kriging(
@@ -469,14 +484,14 @@ class LocalData:
         )
 
     def _around(
-        self, centers: Centers, metrics: Array
+        self, centers: Centers, metrics: Array, *, slopes: bool = False
     ) -> tuple[
         _core.Points, _core.KernelSpec, Array, Array, NDArray[np.int64] | None, NDArray[np.int32] | None
     ]:
         """Return what every call of the core begins with."""
         lists = centers.lists
         return (
-            self._points,
+            self._points_with_slopes if slopes else self._points,
             self._kernel,
             np.ascontiguousarray(centers.rows),
             np.ascontiguousarray(metrics),

@@ -28,6 +28,7 @@ class PolynomialFits:
     gradients: bool = False
     variances: bool = False
     logistic: bool = False
+    slope_weight: float = 0.0
 
     def bytes_each(self, data: LocalData) -> float:
         """See :class:`Work`."""
@@ -50,6 +51,7 @@ class PolynomialFits:
             gradients=self.gradients,
             variances=self.variances,
             logistic=self.logistic,
+            slope_weight=self.slope_weight,
         )
         found = [batch.value]
         if self.gradients:

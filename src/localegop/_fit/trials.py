@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Generic
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.few_functions import FunctionKriging
-from localegop._engine.final_fits import Kriging, Logistic, Polynomial
+from localegop._engine.final_fits import Kriging, Logistic, Polynomial, SlopePolynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, learn_field, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
@@ -62,8 +62,9 @@ MOST_WIDE_STEPS = (
     2  # of the recursion with gradients from wide neighborhoods, which find their shapes at once
 )
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
+SLOPE_WEIGHTS = 1.0, (0.1, 10.0)  # how much given slopes count in a first look, and in a second
 CLEARLY_WORSE = 2.0  # times the error of another kind in some axes: no need to compete there
-KINDS = (GlobalKriging, LogisticProcess, Polynomial, Kriging)  # the slowest last, see `Trial._may_win`
+KINDS = (GlobalKriging, LogisticProcess, Polynomial, SlopePolynomial, Kriging)  # slowest last: `_may_win`
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,9 @@ class Trial(Generic[D, M_co]):
         if kind is Polynomial and settings.may_fit_polynomials:
             coarse = self.choices_of(self.grid.coarse())
             return self._best_of(coarse, max(len(coarse) // 3, 1))
+        if kind is SlopePolynomial and self._slopes_may_count:
+            coarse = self.choices_of(self.grid.informed(SLOPE_WEIGHTS[0]).coarse())
+            return self._best_of(coarse, max(len(coarse) // 3, 1))
         if kind is Kriging and settings.may_krige:
             processes = self._race_processes()
             return [*processes, *later_processes(processes[:1], self.grid.steps[-1:])]
@@ -262,6 +266,8 @@ class Trial(Generic[D, M_co]):
         found = [one for one in found if type(one) in (GlobalKriging, GradientKriging)]
         more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
         race.join([as_choice(for_more_rows(one)) for one in more])
+        race.run_to(min(2 * self.looks.first, self.looks.second))
+        _keep_one_with_slopes(race)
         race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
         race.join(mixtures(best[LogisticProcess], best[GlobalKriging]))
@@ -269,6 +275,8 @@ class Trial(Generic[D, M_co]):
             race.keep(MOST_COMPARED, OF_EACH_KIND)
             race.join(self._best_of(self.choices_of(self.grid.around(best[Polynomial][0])), MOST_COMPARED))
             race.join(self._find_logistic(race))
+        if best[SlopePolynomial]:
+            race.join(self._find_informed(best[SlopePolynomial][0]))
         if best[Kriging] and self.grid.steps[-1] > 0:
             race.join(self._race_later(best[Kriging], self._steps_of(race) or steps))
         if self.search.settings.final == "logistic":
@@ -289,6 +297,24 @@ class Trial(Generic[D, M_co]):
         best = [one for one in race.ranked if type(one.final) is Polynomial][:MOST_LIKE]
         alike = [one for like in best for one in logistic_choices(like, self.largest_size, *self._shape)]
         return self._best_of(list(dict.fromkeys(alike)), FEW_LOGISTIC)
+
+    @property
+    def _slopes_may_count(self) -> bool:
+        """Whether local fits to given slopes compete, in axes that may show what they tell."""
+        known = self.start.data.knows_gradients and self.origin in ("initial", *SORTED_BY_SLOPES)
+        return known and self.search.settings.may_fit_polynomials and self.grid.linear
+
+    def _find_informed(self, best: Choice) -> list[Choice]:
+        """Find local fits to slopes around the best of a first look, with other weights of slopes, too."""
+        grid = self.grid.informed(SLOPE_WEIGHTS[0])
+        around = self._best_of([best, *self.choices_of(grid.around(best))], OF_EACH_KIND)
+        others = [
+            replace(one, final=replace(one.final, slope_weight=weight))
+            for one in around
+            for weight in SLOPE_WEIGHTS[1]
+            if isinstance(one.final, SlopePolynomial)
+        ]
+        return self._best_of([*around, *others], MOST_COMPARED)
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -365,8 +391,16 @@ class Trial(Generic[D, M_co]):
                 best = self._widen(best)
             finer = self.grid.finer(best, self.widest if widen else self.largest_size)
             race.join(self._best_of(self.choices_of(finer), MOST_COMPARED))
+        race.join(self._find_finer(race))
         race.keep(FINISHERS, OF_EACH_KIND)
         race.look_closer()
+
+    def _find_finer(self, race: Race) -> list[Choice]:
+        """Find local fits to slopes of finer sizes around the best of a race, if there are any."""
+        best = [one for one in race.ranked if isinstance(one.final, SlopePolynomial)][:1]
+        grids = [self.grid.informed(one.final.slope_weight) for one in best]  # type: ignore[union-attr]
+        finer = [grid.finer(one, self.largest_size) for grid, one in zip(grids, best, strict=True)]
+        return self._best_of([one for grid in finer for one in self.choices_of(grid)], MOST_COMPARED)
 
     def _widen(self, best: Choice) -> Choice:
         """Try larger sizes as long as the error falls, and return the best polynomial."""
@@ -458,3 +492,10 @@ class Trial(Generic[D, M_co]):
 
         start = GradientField(anchors, rest.n, rest.largest_size, decisions.update)
         return LearnedFold(start, held_out, site, learn, see_farther, gather)
+
+
+def _keep_one_with_slopes(race: Race) -> None:
+    """Let only the best process that knows slopes go on: each takes as long as all else together."""
+    those = [k for k, one in enumerate(race.choices) if isinstance(one.final, GradientKriging)]
+    worse = sorted(those, key=lambda k: float(race.means[k]))[1:]
+    race.keep_only(np.setdiff1d(np.arange(len(race.choices)), worse))

@@ -85,6 +85,7 @@ POLYNOMIAL: dict[str, Rule] = {
 FINAL_RULES: dict[str, dict[str, Rule]] = {
     "polynomial": POLYNOMIAL,
     "logistic": POLYNOMIAL,
+    "slopes": POLYNOMIAL | {"slope_weight": Number(1e-6, 1e6)},
     "kriging": {
         "kind": Text(),
         "length": Number(1e-6, 1e6),
@@ -112,6 +113,7 @@ AXES = Sequence(Sequence(Number(-MOST_STRETCHED, MOST_STRETCHED)))
 PART = Fields({"share": Number(0.0, 1.0), "process": Some(), "axes": Optional(AXES)})
 PARTS = ("global", "logistic process")
 GLOBAL = ("global", "functions", "gradients", "logistic process", "mixture")
+INFORMED = ("slopes", "gradients")  # kinds that know given gradients
 CHOICE = Fields(
     {
         "step": Number(0, MOST_STEPS, whole=True),
@@ -408,7 +410,7 @@ def slope_rules(
     """Rules of the slopes given with n rows, which there must be if a final fit or axes need them."""
     rivals = [] if header["rivals"] is None else header["rivals"]["every"]
     finals = [header["choice"]["final"], *(one["choice"]["final"] for one in rivals)]
-    informed = [final for final in finals if final["kind"] == "gradients"]
+    informed = [final for final in finals if final["kind"] in INFORMED]
     if "given_gradients" not in arrays:
         needed = informed or any(one["origin"].startswith("given") for one in rivals)
         require(not needed, "array 'given_gradients' is missing")
@@ -418,6 +420,8 @@ def slope_rules(
         each = side(arrays, "given_directions", 1)
         rules["given_directions"] = Entries((n, each, features), -FAR, FAR)
     for final in informed:
+        if final["kind"] not in GLOBAL:
+            continue
         require(not final["rough"], "a final fit is rough, but knows gradients")
         equations = n * (1 + min(each, features))
         functions = (final["n_places"] or n) * (1 + min(final["n_slopes"], features, each))

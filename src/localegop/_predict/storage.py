@@ -22,7 +22,7 @@ from localegop._data.units import Units
 from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.few_functions import FunctionKriging
-from localegop._engine.final_fits import Kriging, Logistic, Polynomial
+from localegop._engine.final_fits import Kriging, Logistic, Polynomial, SlopePolynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
@@ -51,7 +51,7 @@ SAME_ROWS = 1e-6  # rounding of features on their way to rows, relative to these
 FINAL_FITS: dict[str, Any] = {
     one.kind: one
     for one in (
-        *(Polynomial, Logistic, Kriging),
+        *(Polynomial, Logistic, SlopePolynomial, Kriging),
         *(GlobalKriging, FunctionKriging, GradientKriging, LogisticProcess, Mixture),
     )
 }

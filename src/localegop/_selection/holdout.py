@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Logistic, Polynomial
+from localegop._engine.final_fits import MAX_KRIGING_POINTS, Kriging, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
@@ -305,18 +305,25 @@ def _fits_of_field(
 ) -> Iterator[tuple[list[int], Array]]:
     """Give the same for choices whose gradients are of one size."""
     field = fold.field_for([choices[k] for k in numbers])
-    groups = defaultdict[tuple[int, type], list[int]](list)
+    groups = defaultdict[tuple[int, tuple[type, float]], list[int]](list)
     for k in numbers:
-        groups[choices[k].step, type(choices[k].final)].append(k)
+        groups[choices[k].step, _sharing(choices[k])].append(k)
     last = max(step for step, _ in groups)
     for step, shapes in enumerate(field.shapes(site.rows, last)):
-        for kind in (Polynomial, Logistic):
-            if here := groups.get((step, kind)):
-                some = [choices[k] for k in here]
-                yield here, _polynomials(field, site, step, shapes, some, variances=variances)
-        if here := groups.get((step, Kriging)):
+        for (at, (kind, _)), here in groups.items():
             some = [choices[k] for k in here]
-            yield here, _processes(field, site, step, shapes, some, kriging_points)
+            if at != step:
+                continue
+            if kind is Kriging:
+                yield here, _processes(field, site, step, shapes, some, kriging_points)
+            else:
+                yield here, _polynomials(field, site, step, shapes, some, variances=variances)
+
+
+def _sharing(choice: Choice) -> tuple[type, float]:
+    """Tell what fits that share sums over neighborhoods have in common: kind, and how slopes count."""
+    final = choice.final
+    return type(final), final.slope_weight if isinstance(final, Polynomial) else 0.0
 
 
 def _polynomials(
@@ -333,9 +340,14 @@ def _polynomials(
     sizes = sorted({choice.size for choice in choices if choice.size is not None}, reverse=True)
     directions = sorted({one.n_quadratic_directions for one in finals})
     ridges = sorted({one.ridge for one in finals})
-    degree = max(one.degree for one in finals)
-    logistic = finals[0].logistic
-    work = PolynomialFits(tuple(ridges), degree, tuple(directions), variances=variances, logistic=logistic)
+    work = PolynomialFits(
+        tuple(ridges),
+        max(one.degree for one in finals),
+        tuple(directions),
+        variances=variances,
+        logistic=finals[0].logistic,
+        slope_weight=finals[0].slope_weight,
+    )
     widths = field.update.widths(step, len(site), field, sizes or None)
     found = site.run(work, shapes, widths)[-1]
     at = [

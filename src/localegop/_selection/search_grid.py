@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from localegop._engine.choice import Choice
-from localegop._engine.final_fits import Logistic, Polynomial
+from localegop._engine.final_fits import Logistic, Polynomial, SlopePolynomial
 from localegop._engine.local_data import TrainingData
 from localegop._engine.settings import Settings
 
@@ -18,6 +18,8 @@ MOST_QUADRATIC_DIRECTIONS = 3
 FEW_DIRECTIONS = 3  # numbers of them that are tried at sizes beyond the usual, from none on
 MOST_TERMS = 60  # fits with more basis terms than this are not tried
 POINTS_PER_TERM = 0.8  # at least, of the effective size
+INFORMED_SIZES = 7.5, 3.75  # which fits to slopes have, too: a row brings D + 1 equations
+FEWEST_INFORMED = 3.0  # rows that such a fit is made to
 FINER = 2.0**0.5  # factor between the sizes of the last look
 LOGISTIC_RIDGES = (0.003, 0.03)
 MOST_LOGISTIC_TERMS = 60  # of all classes together: more would take most of the time of a fit
@@ -41,6 +43,8 @@ class SearchGrid:
     ridges : tuple of float
     gradient_size : float or None
         See :class:`Choice`.
+    slope_weight : float
+        How much given slopes count, see :class:`SlopePolynomial`; 0 if they do not.
     """
 
     steps: tuple[int, ...]
@@ -49,6 +53,14 @@ class SearchGrid:
     quadratic_directions: tuple[int, ...]
     ridges: tuple[float, ...]
     gradient_size: float | None = None
+    slope_weight: float = 0.0
+
+    def informed(self, slope_weight: float) -> SearchGrid:
+        """Return the grid of fits to slopes, which may be to fewer rows."""
+        sizes = self.sizes
+        if sizes is not None and len(sizes) > 1:
+            sizes = (*sizes, *INFORMED_SIZES)
+        return replace(self, sizes=sizes, slope_weight=slope_weight)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -65,7 +77,7 @@ class SearchGrid:
         """Grid without the sizes that are too small for linear fits in so many dimensions."""
         if self.sizes is None or not self.linear:
             return self
-        enough = tuple(size for size in self.sizes if size >= POINTS_PER_TERM * dimension)
+        enough = tuple(size for size in self.sizes if size >= self._points_for(dimension, dimension))
         return replace(self, sizes=enough or (max(self.sizes),))  # then the ridge must do
 
     def choices(self, dimension: int) -> list[Choice]:
@@ -79,12 +91,18 @@ class SearchGrid:
             range(len(self.ridges)),
         ):
             terms = (1 + self.quadratic_directions[b]) * dimension * self.linear
-            few = b > 0 and size is not None and size < POINTS_PER_TERM * terms
+            few = b > 0 and size is not None and size < self._points_for(terms, dimension)
             undirected = self.quadratic_directions[b] > 0 and step == 0 and max(self.steps) > 0
             if not (few or undirected):
                 wide = self.gradient_size if step > 0 else None
                 found.append(Choice(step, size, self._polynomial(b, r), gradient_size=wide))
         return found
+
+    def _points_for(self, terms: int, dimension: int) -> float:
+        """Effective size that is enough for so many terms."""
+        if self.slope_weight == 0.0:
+            return POINTS_PER_TERM * terms
+        return max(POINTS_PER_TERM * terms / (1 + dimension), FEWEST_INFORMED)
 
     def coarse(self) -> SearchGrid:
         """Grid for a first look: every other step, number of directions and ridge."""
@@ -143,6 +161,8 @@ class SearchGrid:
     def _polynomial(self, b: int, r: int) -> Polynomial:
         directions = self.quadratic_directions[b]
         degree = 2 if directions > 0 else int(self.linear)
+        if self.slope_weight > 0.0:
+            return SlopePolynomial(degree, directions, self.ridges[r], self.slope_weight)
         return Polynomial(degree, directions, self.ridges[r])
 
 

@@ -199,4 +199,5 @@ def _final_text(final: Any) -> str:
         kind = ("rough " if final.rough else "") + "kriging" + ("" if final.trend else " without trend")
         return f"{kind} of length {final.length:g}"
     quadratic = f" in {counted(final.n_quadratic_directions, 'direction')}" if final.degree == 2 else ""
-    return f"polynomial of degree {final.degree}{quadratic}"
+    slopes = " with gradients" if final.kind == "slopes" else ""
+    return f"polynomial of degree {final.degree}{quadratic}{slopes}"
