@@ -41,13 +41,17 @@ def draw(records):
 
 
 def _groups(records):
-    return [(group, names) for group in _GROUPS if (names := complete_sets(records, group))]
+    """Groups with more than one set that is complete, and these sets."""
+    return [(group, names) for group in _GROUPS if len(names := complete_sets(records, group)) > 1]
 
 
 def _panels(count, height):
-    """Figure with a panel per group, side by side, four in two rows."""
-    rows, columns = (1, count) if count < 4 else (2, 2)
-    return panels(rows, columns, width=_WIDTH / columns, height=height)
+    """Figure with a panel per group, two side by side, and its axes in order."""
+    columns = min(count, 2)
+    figure, axes = panels(-(-count // columns), columns, width=_WIDTH / columns, height=height)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, axes.flat[:count]
 
 
 def _ranks(records):
@@ -57,7 +61,7 @@ def _ranks(records):
         return None
     height = 1.2 + 0.22 * max(len(mean_ranks(records, names)) for _, names in groups)
     figure, axes = _panels(len(groups), height)
-    for axis, (group, names) in zip(axes.flat, groups, strict=True):
+    for axis, (group, names) in zip(axes, groups, strict=True):
         means = mean_ranks(records, names)
         order = sorted(means, key=means.__getitem__)
         for row, method in enumerate(order):
@@ -89,7 +93,7 @@ def _time(records):
     figure, axes = _panels(len(groups), 4.6)
     main = at_main_size(records)
     handles = {}
-    for axis, (group, names) in zip(axes.flat, groups, strict=True):
+    for axis, (group, names) in zip(axes, groups, strict=True):
         found = {name: errors(records, name) for name in names}
         for method in RANKED:
             own = [found[name].get(method, np.nan) for name in names]

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from localegop.datasets import make_helix
 from localegop.research.peers import METHODS, OURS, PEERS, Method, make_method
-from localegop.research.peers.blend import Blend
+from localegop.research.peers.blend import Blend, best_weight
 from localegop.research.peers.kernel_methods import NadarayaWatson, TunedKernelRidge, some_rows, spreads
 from localegop.research.peers.neighbors import MetricNeighbors, TunedNeighbors
 from localegop.research.peers.recursive_features import draw_settings
@@ -261,6 +261,16 @@ def test_a_blend_gives_jumps_to_the_trees_and_smooth_functions_to_the_local_fits
         expected = (1.0 - model.weight_) * parts[0] + model.weight_ * parts[1]
         np.testing.assert_allclose(model.predict(X[:20]), expected, rtol=1e-10, atol=1e-12)
     assert weights[0] > 0.5 and weights[1] < 0.1
+
+
+def test_a_few_rows_alone_give_no_weight():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(200)
+    first, second = (truth + 0.1 * rng.standard_normal(200) for _ in range(2))
+    assert 0.3 < best_weight(truth, first, second) < 0.7
+    first[0] += 20.0  # one row that the first misses by far makes nearly all of its error
+    assert best_weight(truth, first, second) == 0.0
+    assert best_weight(truth, second, second) == 0.0
 
 
 @pytest.mark.extras

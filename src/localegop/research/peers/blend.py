@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class Blend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Mean of a local and a boosted model; the weight of the latter has the least error in five folds.
+    """Mean of a local and a boosted model; the weight of the latter has the least error in folds.
 
     Where f jumps along single features boosting gets weight, where it is smooth it gets next to none.
 
@@ -88,6 +88,8 @@ class Blend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 def best_weight(labels: Array, first: Array, second: Array) -> float:
     """Return the weight of the second predictions, from 0 to 1, of least squared error.
 
+    It is 0 where the gain is no larger than twice its standard error: a few rows alone may not decide.
+
     Examples
     --------
     >>> import numpy as np
@@ -99,4 +101,6 @@ def best_weight(labels: Array, first: Array, second: Array) -> float:
     length = float(change @ change)
     if length == 0.0:
         return 0.0
-    return float(np.clip(change @ (labels - first) / length, 0.0, 1.0))
+    weight = float(np.clip(change @ (labels - first) / length, 0.0, 1.0))
+    gain = (labels - first) ** 2 - (labels - first - weight * change) ** 2
+    return weight if gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain)) else 0.0
