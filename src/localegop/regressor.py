@@ -247,8 +247,9 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         gradients : array-like of shape (n, D) or (n, K, D), or None, default=None
             Derivatives of the labels with respect to the features, in the units of y and X, where they are
             known, as from an adjoint solver or automatic differentiation; NaN where one is not. They
-            suggest axes and, up to some thousand rows, join a process of all rows as equations of their
-            own, if that lowers the error at held-out rows: so useless or wrong ones do next to no harm.
+            suggest axes and join local polynomial fits and, up to some thousand rows, a process of all
+            rows as equations of their own, if that lowers the error at held-out rows: so useless or wrong
+            ones do next to no harm.
             With several outputs a slope counts if it is known for all. Slopes of a constant column are
             ignored, and where all are NaN it is as if none were given. Needs the field strategy.
         directions : array-like of shape (n, m, D), or None, default=None

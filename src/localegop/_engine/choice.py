@@ -25,7 +25,7 @@ class Choice:
     size : float or None
         Effective sample size of its neighborhood; None for that of the schedule at that step, and where all
         rows are used at once.
-    final : Polynomial, Logistic, Kriging, GlobalKriging, or one of the kinds of the latter
+    final : Polynomial, Logistic, SlopePolynomial, Kriging, GlobalKriging, or one of the kinds of the latter
         The kind of fit, with its constants.
     error : float
         In units of the label variance, or of the log loss of the class frequencies; NaN if there was

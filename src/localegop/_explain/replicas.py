@@ -24,6 +24,7 @@ from localegop._engine.final_fits import (
     FitsAtCenters,
     Kriging,
     Polynomial,
+    SlopePolynomial,
     krige_all,
 )
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
@@ -176,7 +177,7 @@ class _Learner:
         """Find axes (D, r) from the slopes of a choice in the axes that come before."""
         n = len((self if self.everything is None else self.everything).backend.labels)
         before: Origin = "pilots" if n > MOST_ROWS else "slopes"
-        if isinstance(rival.choice.final, GradientKriging):
+        if isinstance(rival.choice.final, GradientKriging | SlopePolynomial):
             before = "given"
         axes = self._find_axes(replace(rival, origin=before))
         model = self._learn(rival.choice, axes)
