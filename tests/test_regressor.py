@@ -110,7 +110,7 @@ def test_defaults_are_accurate_without_and_with_noise():
 def test_localize_tells_all_in_the_units_of_the_data():
     bunch = make_helix(1000, 3, random_state=0, return_bunch=True)
     scale = np.array([1.0, 10.0, 0.1])  # units must not matter
-    model = LocalEGOPRegressor().fit(bunch.data[:900] * scale, bunch.target[:900])
+    model = LocalEGOPRegressor(final="kriging").fit(bunch.data[:900] * scale, bunch.target[:900])
     fits = model.localize(bunch.data[900:] * scale, trace=True, errors=False)
     assert fits.value.tolist() == model.predict(bunch.data[900:] * scale, exact=True).tolist()
     truth = bunch.gradients[900:] / scale
