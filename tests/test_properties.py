@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from localegop._engine.mixed_kriging import MixedKriging, Part
 
 from localegop._data.rows import merge_rows
 from localegop._engine.centers import Widths
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess, covariances
 from localegop._engine.local_data import LocalData
-from localegop._engine.mixed_kriging import MixedKriging, Part
 from localegop._engine.sparse_kriging import solve_process
 from localegop._predict.uncertainty import Calibration
 from localegop._selection.race import choose_best, differences, expected_errors

@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dtrmm
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.chunks import spread_points
@@ -34,7 +35,7 @@ from localegop._engine.global_kriging import (
     effective_sizes,
     lower_covariances,
 )
-from localegop._engine.lapack import factorize, invert, invert_factor, solve
+from localegop._engine.lapack import factorize, invert, invert_factor, mirror, solve
 
 Array = NDArray[np.float64]
 
@@ -65,11 +66,102 @@ def most_places(n: int) -> int:
     return min(int((MOST_WORK / n) ** 0.5), n)
 
 
-class SolvedByFunctions(SolvedProcess):
-    """A process made of few functions, solved for the labels of all rows.
+class InFewFunctions(SolvedProcess):
+    """A process made of few functions, solved for what is observed.
 
     ``dual`` (M, K) are the coefficients of the combined functions, ``inverse`` (M, M) is that of their
     normal equations.
+    """
+
+    def _function_covariances(self) -> Array:
+        """Covariances (M, M) of the functions; the lower triangle counts."""
+        raise NotImplementedError
+
+    def _normal_equations(self) -> tuple[Array, Array, Array]:
+        """B' B / noise (M, M), the part (M,) of all labels in it, and the right-hand sides (M, K)."""
+        raise NotImplementedError
+
+    def _near_functions(self, queries: Array) -> Near:
+        """Covariances between queries and the functions."""
+        raise NotImplementedError
+
+    def _sizes(self, near: Near) -> Array:
+        """Effective sizes (q,) of the queries that covariances are of."""
+        raise NotImplementedError
+
+    def _solve(self) -> None:
+        """Combine the functions, and find their coefficients."""
+        self._apart = self._factorize_functions()
+        self.gram, self._ones, right = self._normal_equations()
+        self._normal_factor = self.gram + np.eye(len(self.gram))
+        factorize(self._normal_factor)  # which no rounding can hinder: no eigenvalue is below one
+        self.dual = solve(self._normal_factor, right)
+
+    def _factorize_functions(self) -> Array:
+        """Inverse of the lower factor (M, M) of their covariances, with what rounding asks for added."""
+        added = ROUNDING
+        while True:
+            system = self._function_covariances()
+            system[np.diag_indices_from(system)] *= 1.0 + added
+            if factorize(system) or added > 1.0:
+                invert_factor(system)
+                return np.tril(system)
+            added *= 10.0
+
+    def _combined(self, found: Array) -> Array:
+        """Turn covariances (N, M) with the functions into those with the combined functions."""
+        # found @ apart.T, half of which is zeros; BLAS sees rows in memory as columns
+        combined: Array = dtrmm(1.0, self._apart.T, found.T, lower=0, trans_a=1).T
+        return combined
+
+    def _separate(self, dual: Array) -> Array:
+        """Turn coefficients (M, K) of the combined functions into those of the functions."""
+        separate: Array = self._apart.T @ dual
+        return separate
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        """Coefficients (M, K) of the functions."""
+        with limited_blas(1, 1):
+            return self._separate(self.dual)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse (M, M) of the normal equations."""
+        with limited_blas(1, 1):
+            whole = self._normal_factor.copy()
+            invert(whole)
+        mirror(whole)
+        return whole
+
+    def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
+        """See :class:`SolvedProcess`."""
+        block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
+        near, dual = self._near_functions(block), self._coefficients
+        value = self.means + np.einsum("qn,nk->qk", near.covariance, dual, optimize=False)
+        gradient = near.slopes(dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
+        factor = np.zeros(BLOCK)
+        if variances:
+            with limited_blas(1, 1):
+                weights = self._combined(near.covariance) @ self.inverse
+                factor = self._factor_from(self._squares(weights), weights @ self._ones)
+        return value, gradient, factor, self._sizes(near)
+
+    def _squares(self, weights: Array) -> Array:
+        """Sum (q,) the squared smoother, times noise, for weights (q, M) of the combined functions."""
+        found: Array = np.einsum("qa,qa->q", weights @ self.gram, weights, optimize=False)
+        return found
+
+    def _factor_from(self, squares: Array, of_labels: Array) -> Array:
+        """Variance factors from sums of the squared smoother, times noise, and of that of the labels."""
+        ridge, weight = self.noise[0] * self.sample_weight[0], self.sample_weight.sum()
+        rest = 1.0 - of_labels
+        factor: Array = np.maximum(squares, 0.0) / ridge + (2.0 * rest * of_labels + rest**2) / weight
+        return factor
+
+
+class SolvedByFunctions(InFewFunctions):
+    """A process made of few functions, solved for the labels of all rows.
 
     Parameters
     ----------
@@ -87,27 +179,22 @@ class SolvedByFunctions(SolvedProcess):
         self._at_places = spread_points(len(rows), process.n_places)
         self.places = np.ascontiguousarray(rows[self._at_places])
         with limited_blas(1, 1):
-            self._apart = self._factorize_functions()
-            self.gram, self._ones, right = self._normal_equations()
-            self._normal_factor = self.gram + np.eye(len(self.gram))
-            factorize(self._normal_factor)  # which no rounding can hinder: no eigenvalue is below one
-            self.dual = solve(self._normal_factor, right)
+            self._solve()
 
-    def _factorize_functions(self) -> Array:
-        """Inverse of the lower factor (M, M) of their covariances, with what rounding asks for added."""
-        added = ROUNDING
-        while True:
-            system = lower_covariances(self.process, self.places)
-            system[np.diag_indices_from(system)] *= 1.0 + added
-            if factorize(system) or added > 1.0:
-                invert_factor(system)
-                return np.tril(system)
-            added *= 10.0
+    def _function_covariances(self) -> Array:
+        return lower_covariances(self.process, self.places)
 
-    def _combined(self, rows: Array) -> Array:
+    def _near_functions(self, queries: Array) -> Near:
+        return Near(self.process, queries, self.places)
+
+    def _sizes(self, near: Near) -> Array:
+        """See :class:`InFewFunctions`; from the places, each of which stands for as many rows."""
+        sizes: Array = effective_sizes(near.kernel, self.sample_weight[self._at_places])
+        return sizes * (len(self.rows) / len(self.places))
+
+    def _combined_at(self, rows: Array) -> Array:
         """Values (m, M) of the combined functions at rows (m, D)."""
-        found: Array = covariances(self.process, rows, self.places) @ self._apart.T
-        return found
+        return self._combined(covariances(self.process, rows, self.places))
 
     def _normal_equations(self) -> tuple[Array, Array, Array]:
         """B' B / noise (M, M), the part (M,) of all labels in it, and the right-hand sides (M, K)."""
@@ -116,61 +203,15 @@ class SolvedByFunctions(SolvedProcess):
         right = np.zeros((functions, self.labels.shape[1]))
         for some in _strips(len(self.rows)):
             deviation = np.sqrt(self.noise[some])[:, None]
-            there = self._combined(self.rows[some]) / deviation
+            there = self._combined_at(self.rows[some]) / deviation
             gram += there.T @ there
             right += there.T @ (self.labels[some] / deviation)
             ones += (there / deviation).sum(axis=0)
         return gram, ones, right
 
-    @cached_property
-    def _coefficients(self) -> Array:
-        """Coefficients (M, K) of the functions."""
-        with limited_blas(1, 1):
-            found: Array = self._apart.T @ self.dual
-        return found
-
-    @cached_property
-    def inverse(self) -> Array:
-        """Inverse (M, M) of the normal equations."""
-        with limited_blas(1, 1):
-            whole = self._normal_factor.copy()
-            invert(whole)
-        lower = np.tril(whole)
-        return lower + np.tril(lower, -1).T
-
-    def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
-        """See :class:`SolvedProcess`."""
-        block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
-        near = Near(self.process, block, self.places)
-        value = self.means + np.einsum("qn,nk->qk", near.covariance, self._coefficients, optimize=False)
-        gradient = near.slopes(self._coefficients) if gradients else np.zeros((BLOCK, len(self.means), 0))
-        factor = np.zeros(BLOCK)
-        if variances:
-            with limited_blas(1, 1):
-                weights = (near.covariance @ self._apart.T) @ self.inverse
-                factor = self._factor_from(self._squares(weights), weights @ self._ones)
-        return value, gradient, factor, self._sizes(near)
-
-    def _sizes(self, near: Near) -> Array:
-        """Effective sizes (q,), from the places, each of which stands for as many rows."""
-        sizes: Array = effective_sizes(near.kernel, self.sample_weight[self._at_places])
-        return sizes * (len(self.rows) / len(self.places))
-
-    def _squares(self, weights: Array) -> Array:
-        """Sum (q,) the squared smoother, times noise, for weights (q, M) of the combined functions."""
-        found: Array = np.einsum("qa,qa->q", weights @ self.gram, weights, optimize=False)
-        return found
-
-    def _factor_from(self, squares: Array, of_labels: Array) -> Array:
-        """Variance factors from sums of the squared smoother, times noise, and of the smoother."""
-        ridge, weight = self.noise[0] * self.sample_weight[0], self.sample_weight.sum()
-        rest = 1.0 - of_labels
-        factor: Array = np.maximum(squares, 0.0) / ridge + (2.0 * rest * of_labels + rest**2) / weight
-        return factor
-
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
-        there, noise = self._combined(self.rows[own]), self._noise_of_own(own)
+        there, noise = self._combined_at(self.rows[own]), self._noise_of_own(own)
         back = there @ self.inverse
         left = np.maximum(noise - np.einsum("ia,ia->i", back, there, optimize=False), ROUNDING * noise)
         residual = (self.labels[own] - there @ self.dual) / left[:, None]
@@ -180,7 +221,7 @@ class SolvedByFunctions(SolvedProcess):
         factor = self._factor_from(
             self._squares(weights) - gone**2 / noise, weights @ self._ones - gone / noise
         )
-        near = Near(self.process, self.rows[own], self.places)
+        near = self._near_functions(self.rows[own])
         return value, self._slopes_without(near, back, residual), factor, self._sizes(near)
 
     def _noise_of_own(self, own: NDArray[np.int64]) -> Array:
@@ -216,7 +257,7 @@ class SolvedByFunctions(SolvedProcess):
 
     def _without_block(self, out: NDArray[np.intp]) -> tuple[Array, float]:
         """Value (K,) and variance factor at the first of some rows without all of them."""
-        there, noise = self._combined(self.rows[out]), self.noise[out]
+        there, noise = self._combined_at(self.rows[out]), self.noise[out]
         back = there @ self.inverse
         right = np.column_stack([self.labels[out] - there @ self.dual, there @ back[0]])
         share = np.linalg.lstsq(np.diag(noise) - back @ there.T, right)[0]
@@ -233,7 +274,7 @@ class SolvedByFunctions(SolvedProcess):
         found = np.empty_like(self.labels)
         with limited_blas(1, 1):
             for some in _strips(len(self.rows)):
-                there = self._combined(self.rows[some])
+                there = self._combined_at(self.rows[some])
                 left = self.noise[some] - np.einsum("ia,ia->i", there @ self.inverse, there, optimize=False)
                 left = np.maximum(left, ROUNDING * self.noise[some])
                 residual = self.labels[some] - there @ self.dual

@@ -6,27 +6,23 @@ many degrees of freedom: it is made of the covariances of M values and slopes at
 
     c' K c + sum over the equations of (what is observed - what c gives)^2 / its noise
 
-is least, where K are the covariances of the functions. That costs N M^2 for N equations. As functions are
-nearly the same where rows are near each other, they are combined to some that are not correlated: with the
-factor K = L L', coefficients are d = L' c, the first term is d' d, and B are the observations of the
-combined functions. What d would be without some equations follows from the inverse of S = 1 + B' B / noise.
+is least, where K are the covariances of the functions. That costs N M^2 for N equations, and the rest is as
+in :mod:`localegop._engine.few_functions`: B are then the observations of the combined functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm
 
 from localegop._data.slopes import GivenSlopes, SlopeEquations
 from localegop._engine.blas import limited_blas
-from localegop._engine.few_functions import FunctionKriging, SolvedByFunctions
+from localegop._engine.few_functions import FunctionKriging, InFewFunctions, SolvedByFunctions
 from localegop._engine.global_kriging import (
-    BLOCK,
     GlobalKriging,
+    Near,
     SolvedProcess,
     effective_sizes,
     kernels,
@@ -39,7 +35,6 @@ from localegop._engine.gradient_kriging import (
     covariances_of,
     solve_each,
 )
-from localegop._engine.lapack import factorize, invert, invert_factor, solve
 from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic
 
 Array = NDArray[np.float64]
@@ -64,11 +59,10 @@ def solve_process(
     return SolvedWithSlopes(process, rows, labels, sample_weight, slopes)
 
 
-class SolvedSparsely(SolvedWithSlopes):
+class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
     """A process made of few functions, solved for the labels of all rows and all slopes there.
 
-    ``dual`` (M, K) are the coefficients of the combined functions, and ``inverse`` (M, M) is that of their
-    normal equations. ``n_slopes`` of the process is how many functions a place has beside its value.
+    ``n_slopes`` of the process is how many functions a place has beside its value.
     """
 
     def __init__(
@@ -89,11 +83,7 @@ class SolvedSparsely(SolvedWithSlopes):
             self.functions = Observed(rows[places], slopes.take(places).equations(process.n_slopes))
             self.labels = self._targets(labels - self.means)
             self.noise = self._noise(process.ridge)
-            self._apart = self._factorize_functions()
-            self.gram, self._ones, right = self._normal_equations()
-            self._normal_factor = self.gram + np.eye(len(self.gram))
-            factorize(self._normal_factor)  # which no rounding can hinder: no eigenvalue is below one
-            self.dual = solve(self._normal_factor, right)
+            self._solve()
 
     def _rows_with_slopes(self, rows: NDArray[np.intp]) -> tuple[Observed, NDArray[np.intp]]:
         """Tell what is observed at some rows, and the numbers of these equations: values, then slopes."""
@@ -124,66 +114,14 @@ class SolvedSparsely(SolvedWithSlopes):
             ones += (there[: len(rows)] / deviation[: len(rows), None]).sum(axis=0)
         return gram, ones, right
 
-    def _factorize_functions(self) -> Array:
-        """Inverse of the lower factor (M, M) of their covariances, with what rounding asks for added."""
-        added = ROUNDING
-        while True:
-            system = covariances_of(self.process, self.functions, self.functions)
-            system[np.diag_indices_from(system)] *= 1.0 + added
-            if factorize(system) or added > 1.0:
-                invert_factor(system)
-                return np.tril(system)
-            added *= 10.0
+    def _function_covariances(self) -> Array:
+        return covariances_of(self.process, self.functions, self.functions)
 
-    def _combined(self, found: Array) -> Array:
-        """Turn covariances (N, M) with the functions into those with the combined functions."""
-        # found @ apart.T, half of which is zeros; BLAS sees rows in memory as columns
-        combined: Array = dtrmm(1.0, self._apart.T, found.T, lower=0, trans_a=1).T
-        return combined
+    def _near_functions(self, queries: Array) -> Near:
+        return NearSlopes(self.process, queries, self.functions)
 
-    def _separate(self, dual: Array) -> Array:
-        """Turn coefficients (M, K) of the combined functions into those of the functions."""
-        separate: Array = self._apart.T @ dual
-        return separate
-
-    @cached_property
-    def _coefficients(self) -> Array:
-        with limited_blas(1, 1):
-            return self._separate(self.dual)
-
-    @cached_property
-    def inverse(self) -> Array:
-        """Inverse (M, M) of the normal equations."""
-        with limited_blas(1, 1):
-            whole = self._normal_factor.copy()
-            invert(whole)
-        lower = np.tril(whole)
-        return lower + np.tril(lower, -1).T
-
-    def _at_block(self, queries: Array, first: int, gradients: bool, variances: bool) -> tuple[Array, ...]:
-        """See :class:`SolvedProcess`."""
-        block = queries[np.minimum(np.arange(first, first + BLOCK), len(queries) - 1)]
-        near = NearSlopes(self.process, block, self.functions)
-        dual = self._coefficients
-        value = self.means + np.einsum("qn,nk->qk", near.covariance, dual, optimize=False)
-        gradient = near.slopes(dual) if gradients else np.zeros((BLOCK, len(self.means), 0))
-        factor = np.zeros(BLOCK)
-        if variances:
-            with limited_blas(1, 1):
-                weights = self._combined(near.covariance) @ self.inverse
-                squares = np.einsum("qa,qa->q", weights @ self.gram, weights, optimize=False)
-                factor = self._factor_from(squares, weights @ self._ones)
-        return value, gradient, factor, effective_sizes(self._kernel(block), self.sample_weight)
-
-    def _kernel(self, queries: Array) -> Array:
-        return kernels(self.process, queries, self.rows)
-
-    def _factor_from(self, squares: Array, of_values: Array) -> Array:
-        """Variance factors from sums of the squared smoother, times noise, and of that of the values."""
-        ridge, weight = self.noise[0] * self.sample_weight[0], self.sample_weight.sum()
-        rest = 1.0 - of_values
-        factor: Array = squares / ridge + (2.0 * rest * of_values + rest**2) / weight
-        return factor
+    def _sizes(self, near: Near) -> Array:
+        return effective_sizes(kernels(self.process, near.centers, self.rows), self.sample_weight)
 
     def _without(self, rows: NDArray[np.intp]) -> tuple[Array, Array, float]:
         """Value (K,) at the first of some rows without all, coefficients (M, K) and variance factor."""
@@ -207,8 +145,8 @@ class SolvedSparsely(SolvedWithSlopes):
         """Value, gradient, variance factor and effective size at a row, without what it brings."""
         value, dual, factor = self._without(np.array([row]))
         query = self.rows[[row]]
-        gradient = NearSlopes(self.process, query, self.functions).slopes(self._separate(dual))
-        size = effective_sizes(self._kernel(query), self.sample_weight)
+        near = self._near_functions(query)
+        gradient, size = near.slopes(self._separate(dual)), self._sizes(near)
         return value[None], gradient, np.array([factor]), size
 
     def without_blocks(
