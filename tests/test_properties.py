@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from localegop._engine.mixed_kriging import MixedKriging, Part
 
 from localegop._data.rows import merge_rows
 from localegop._engine.centers import Widths
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess, covariances
 from localegop._engine.local_data import LocalData
-from localegop._engine.sparse_kriging import solve_process
+from localegop._engine.mixture import Mixture, Part, SolvedMixture
 from localegop._predict.uncertainty import Calibration
 from localegop._selection.race import choose_best, differences, expected_errors
 from localegop.kernels import as_kernel
@@ -74,8 +73,9 @@ def test_a_mean_of_processes_lies_between_them(seed, share, lengths, ridge):
     processes = [GlobalKriging(length, ridge) for length in lengths]
     shares = (share, 1.0 - share)
     parts = tuple(Part.in_axes(*each, np.eye(2)) for each in zip(shares, processes, strict=True))
-    mixed = solve_process(MixedKriging.of(parts), rows, labels, weight, None).without_own(np.arange(12))
-    each = [SolvedProcess(one, rows, labels, weight).without_own(np.arange(12)) for one in processes]
+    solved = [SolvedProcess(one, rows, labels, weight) for one in processes]
+    mixed = SolvedMixture(Mixture.of(*parts), rows, solved).without_own(np.arange(12))
+    each = [one.without_own(np.arange(12)) for one in solved]
     low, high = (limit(each[0].value, each[1].value) for limit in (np.minimum, np.maximum))
     assert (mixed.value >= low - 1e-9).all() and (mixed.value <= high + 1e-9).all()
     largest = np.maximum(each[0].variance_factor, each[1].variance_factor)

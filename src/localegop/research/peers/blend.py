@@ -58,7 +58,7 @@ class Blend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Find the weight in folds, then fit both models to all points (n, D) and labels (n,)."""
-        points, labels = training_rows(self, X, y, 50)
+        points, labels = training_rows(self, X, y, 20)
         local = LocalEGOPRegressor(random_state=self.random_state, n_jobs=self.threads)
         boosted = TunedBoosting(
             tuning_rows=self.tuning_rows, random_state=self.random_state, threads=self.threads
