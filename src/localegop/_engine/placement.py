@@ -46,15 +46,17 @@ class Place:
 
 def follow_field(field: GradientField, centers: Centers, choice: Choice, *, keep: bool) -> Place:
     """Field strategy: shapes and widths of the final fit that was chosen."""
-    recursion = field.follow(centers.rows)
-    steps: list[Step] = []
-    for _ in range(choice.step):
-        step = recursion.advance()
-        if keep:
-            steps.append(step)
-    count = len(centers)
+    count, steps = len(centers), list[Step]()
+    shape = isotropic_shapes(count, field.dimension)
+    if choice.step > 0:  # otherwise without a search for the anchors around
+        recursion = field.follow(centers.rows)
+        for _ in range(choice.step):
+            step = recursion.advance()
+            if keep:
+                steps.append(step)
+        shape = recursion.shape
     widths = choice.widths(field.update, count, field)
-    return Place(centers, recursion.shape, widths, np.full(count, choice.step), None, None, steps)
+    return Place(centers, shape, widths, np.full(count, choice.step), None, None, steps)
 
 
 def search_steps(

@@ -184,7 +184,7 @@ class Model:
 
     def slopes_of_fits(self, rows: Array, support: Support) -> Array:
         """Gradients (q, K, r) of final fits made for queries, in units of the recursion."""
-        place = self._place(self._centers(rows, support))
+        place = self._place(self._centers(rows, support, alone=True))
         return self._final_fit(place, variances=False, gradients=True).gradient
 
     @property
@@ -265,7 +265,8 @@ class Model:
         units, choice = decisions.units, decisions.choice
         full = requested.everything
         rows, support = self.look_at(X)
-        place = self._place(self._centers(rows, support), keep=requested.trace)
+        alone = not (requested.uncertainty or full or requested.trace)
+        place = self._place(self._centers(rows, support, alone=alone), keep=requested.trace)
         beyond = support.beyond
         carried = self.field is not None and choice.degree > 0 and bool(beyond.any())
         fit = self._final_fit(place, variances=requested.uncertainty or full, gradients=full or carried)
@@ -319,9 +320,13 @@ class Model:
         rows = self.decisions.query_rows(X)
         return rows, find_support(self.data, rows, self.decisions.reach)
 
-    def _centers(self, rows: Array, support: Support) -> Centers:
-        """Where to fit for queries; the query strategy fits at them wherever they are."""
-        centers = self.data.centers(rows)
+    def _centers(self, rows: Array, support: Support, *, alone: bool = False) -> Centers:
+        """Where to fit for queries; the query strategy fits at them wherever they are.
+
+        Where the fit alone is wanted, a process of all rows asks for no neighbors.
+        """
+        needless = alone and isinstance(self.decisions.choice.final, GlobalKriging)
+        centers = Centers(rows, None) if needless else self.data.centers(rows)
         return centers if self.field is None else replace(centers, rows=support.rows)
 
     def _place(self, centers: Centers, *, keep: bool = False) -> Place:
