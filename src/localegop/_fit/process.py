@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from localegop._data.rows import DistinctRows
 from localegop._data.sums import Extent, measure_extent
 from localegop._data.units import Units
+from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField
 from localegop._engine.local_data import LocalData
 from localegop._engine.settings import Settings
@@ -77,7 +78,9 @@ class ProcessBackend:
         diagnostics: Later[Diagnostics],
     ) -> Model:
         """See :class:`Backend`."""
-        blend = choose_blending(data, field, decisions.choice)
+        blend, final = choose_blending(data, field, decisions.choice), decisions.choice.final
+        if isinstance(final, GlobalKriging):
+            field.anchors.solved(final)  # so that the first prediction does not wait for it
         return Model(
             decisions,
             data,
