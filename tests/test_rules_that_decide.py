@@ -9,7 +9,7 @@ from localegop._engine.final_fits import Kriging, Polynomial
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.local_data import LocalData
 from localegop._fit import initial_axes
-from localegop._fit.blend_choice import _as_good
+from localegop._fit.blend_choice import _as_good, _changes_little
 from localegop._fit.optimism import measure_optimism
 from localegop._fit.plan import _may_be_better
 from localegop._fit.robustness import Spread, huber_weights
@@ -431,3 +431,14 @@ def test_widths_of_intervals_in_a_gap():
     three, four, none = (np.array([[each]]) for each in (3.0, 4.0, 0.0))
     assert interval_widths(three, four, none, factors)[0, 0, 0] == pytest.approx(5.0 * (1.0 + 0.64 * 2.0))
     assert interval_widths(three, none, four, factors)[0, 0, 0] == pytest.approx(np.hypot(3.0, 8.0))
+
+
+@pytest.mark.parametrize(("change", "little"), [(0.0099, True), (0.0101, False)])
+def test_a_blend_may_change_half_of_the_variance(change, little):
+    """Fits with errors of 0.2 and variance factors of 0.1 have a variance of 0.02; rows count by weight."""
+    ones = np.full(50, 1.0)
+    assert _changes_little(change * ones, 0.2 * ones, 0.1 * ones, 3.0 * ones) == little
+    uneven = np.where(np.arange(50) < 25, 1.0, 1e-9)
+    spread = np.where(np.arange(50) < 25, change, 5.0)
+    assert _changes_little(spread, 0.2 * ones, 0.1 * ones, uneven) == little
+    assert _changes_little(0.0 * ones, 0.0 * ones, ones, ones)  # nothing to change, nothing wrong
