@@ -66,7 +66,8 @@ def test_the_script_runs_resumes_and_reports(tmp_path):
     out = str(tmp_path / "out")
     asked = [
         "--datasets",
-        "diabetes",
+        "helix_5",
+        "multi_index",
         "uci_yacht",
         "--methods",
         "neighbors",
@@ -77,11 +78,11 @@ def test_the_script_runs_resumes_and_reports(tmp_path):
     first = script(*asked, "--output", out, LOCALEGOP_DATA="")
     assert first.returncode == 0, first.stderr
     assert "uci_yacht skipped: name a folder with uci_yacht.npz in LOCALEGOP_DATA" in first.stdout
-    assert "2 of 2 cells to run" in first.stdout and "| warnings from our own code | 0 |" in first.stdout
+    assert "4 of 4 cells to run" in first.stdout and "| warnings from our own code | 0 |" in first.stdout
     assert (tmp_path / "out" / "tables.md").exists() and (tmp_path / "out" / "ranks.png").exists()
     assert "holds results: go on with --resume" in script(*asked, "--output", out).stderr
-    second = script(*asked[:2], *asked[3:], "--output", out, "--resume")
-    assert "0 of 2 cells to run" in second.stdout
+    second = script(*asked[:3], *asked[4:], "--output", out, "--resume")
+    assert "0 of 4 cells to run" in second.stdout
     docs = str(tmp_path / "docs")
     told = script("report", "--input", str(tmp_path / "out" / "results.json"), "--docs", docs)
     assert told.returncode == 0 and (tmp_path / "docs" / "benchmarks.md").exists(), told.stderr

@@ -114,6 +114,16 @@ def test_five_processes_are_averaged_and_none_of_a_small_share():
     assert len(many) == 5 and sum(share for _, share in many) == pytest.approx(1.0)
 
 
+def test_errors_that_say_nothing_leave_the_choice_as_it_is(monkeypatch):
+    """Infinite ones, where no covariance has a factor; of processes without any error each counts alike."""
+    best, choice = trial(), Choice(0, None, GlobalKriging(0.3, 1.0), error=0.5)
+    best.__dict__["global_processes"] = [choice.final]
+    monkeypatch.setattr(GlobalSearch, "error", lambda *_: np.inf)
+    assert mix_processes([best], best, choice, rivals_of(choice), 0.5)[1] == choice
+    exact = mixing._shared([mixing._Candidate(None, None, None, 0.0)] * 2)
+    assert [share for _, share in exact] == [0.5, 0.5]
+
+
 def test_other_fits_stay_as_they_are(monkeypatch):
     """Those that are better, precise ones, many rows, classes."""
     best, process = trial(), Choice(0, None, GlobalKriging(0.3, 1.0), error=0.5)

@@ -68,6 +68,11 @@ def mix_processes(
         if n > MOST_REFINED:
             return best, choice, rivals
         first = [_Candidate(_search(best, MOST_REFINED), best, choice.final, 1.0)]
+    first = [
+        one for one in first if np.isfinite(one.error)
+    ]  # rounding may leave none where labels are huge
+    if not first:
+        return best, choice, rivals
     parts = _shared(_refine(_shared(first)))
     leading = parts[0][0].trial
     final = parts[0][0].process if len(parts) == 1 else _mean(parts)
@@ -117,7 +122,7 @@ def _refine(candidates: list[tuple[_Candidate, float]]) -> list[_Candidate]:
 
 def _shared(candidates: list[_Candidate]) -> list[tuple[_Candidate, float]]:
     """Take the better ones with their shares, the largest first."""
-    errors = np.array([one.error for one in candidates])
+    errors = np.maximum([one.error for one in candidates], np.finfo(float).tiny)
     shares: Array = (errors.min() / errors) ** STEEPNESS
     shares /= shares.sum()
     order = [k for k in np.argsort(-shares, kind="stable")[:MOST_PARTS] if shares[k] >= FEWEST_SHARE]
