@@ -63,7 +63,6 @@ MOST_WIDE_STEPS = (
 )
 SORTED_BY_SLOPES = ("given", "given gently", "refined")  # axes of which the leading slopes tell most
 SLOPE_WEIGHTS = 1.0, (0.1, 10.0)  # how much given slopes count in a first look, and in a second
-CLEARLY_WORSE_LOSS = 1.1  # the same of log losses, which differ by less
 CLEARLY_WORSE = 2.0  # times the error of another kind in some axes: no need to compete there
 KINDS = (GlobalKriging, LogisticProcess, Polynomial, SlopePolynomial, Kriging)  # slowest last: `_may_win`
 
@@ -231,8 +230,8 @@ class Trial(Generic[D, M_co]):
             return self.search.settings.may_use_logistic_process(self.start.data.n)
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
-        clearly_worse = CLEARLY_WORSE_LOSS if self.search.settings.classifies else CLEARLY_WORSE
-        return not self.search.least_errors.get(kind, 0.0) > clearly_worse * least
+        clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
+        return self.search.settings.classifies or not clearly_worse
 
     def _find_first(self, kind: type) -> list[Choice]:
         """Find the choices of a kind that come through a first look; none if there may be none."""
@@ -261,8 +260,6 @@ class Trial(Generic[D, M_co]):
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
         self._let_join(race, (kind for kind in KINDS if kind not in self.first_kinds))
-        if self.search.settings.classifies:
-            self._leave_to_processes(race)
         steps = self._steps_of(race)
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
@@ -288,13 +285,6 @@ class Trial(Generic[D, M_co]):
             )
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return race
-
-    def _leave_to_processes(self, race: Race) -> None:
-        """Leave out local fits of classes, which take most of the time, if a process is ahead."""
-        processes = np.array([isinstance(one.final, GlobalKriging) for one in race.choices], dtype=bool)
-        if processes.any():
-            limit = CLEARLY_WORSE_LOSS * race.means[processes].min()
-            race.keep_only(np.flatnonzero(processes | (race.means <= limit)))
 
     def _find_logistic(self, race: Race) -> list[Choice]:
         """Find logistic fits that come through a first look, among those like the best polynomials."""
