@@ -13,6 +13,7 @@
 #include <string>
 
 #include "blend.hpp"
+#include "city_block.hpp"
 #include "covariances.hpp"
 #include "dispatch.hpp"
 #include "hot.hpp"
@@ -430,6 +431,14 @@ void nearest_points(const Points& points, In<double, 2> centers, Filled<std::int
     });
 }
 
+// Rows (n x dim) as columns (dim x padded(n)).
+std::vector<double> columns_of(const double* rows, std::size_t n, std::size_t dim) {
+    std::vector<double> columns(dim * padded(n), 0.0);
+    for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t r = 0; r < dim; ++r) columns[r * padded(n) + k] = rows[k * dim + r];
+    return columns;
+}
+
 // Covariances between centers and all rows, each (centers x rows) where asked for; see covariances.hpp.
 void process_covariances(In<double, 2> rows, In<double, 2> centers, const std::string& kernel, double scale,
                          double constant, double slope, std::optional<Filled<double, 2>> squared,
@@ -446,11 +455,34 @@ void process_covariances(In<double, 2> rows, In<double, 2> centers, const std::s
     const CovarianceOutput out{place(squared), place(kernels), place(covariances)};
     const Covariance process{kernel_named(kernel), scale, constant, slope};
     without_gil([&] {
-        std::vector<double> columns(dim * padded(n), 0.0);
-        for (std::size_t k = 0; k < n; ++k)
-            for (std::size_t r = 0; r < dim; ++r) columns[r * padded(n) + k] = rows.data()[k * dim + r];
+        const std::vector<double> columns = columns_of(rows.data(), n, dim);
         const CovarianceInput in{columns.data(), padded(n), n, dim, centers.data(), count, lower};
         return fill_covariances(in, process, out, threads, signal_arrived);
+    });
+}
+
+// Covariances (centers x rows) of a jagged process; see city_block.hpp.
+void city_block(In<double, 2> rows, In<double, 2> centers, Filled<double, 2> out, bool lower, int threads) {
+    const std::size_t n = rows.shape(0), dim = rows.shape(1), count = centers.shape(0);
+    require(centers.shape(1) == dim, "centers must have as many features as rows");
+    require(!lower || count == n, "a lower triangle takes all rows as centers");
+    require(out.shape(0) == count && out.shape(1) == n, "out must be (centers, rows)");
+    without_gil([&] {
+        const std::vector<double> columns = columns_of(rows.data(), n, dim);
+        const CityBlockInput in{columns.data(), padded(n), n, dim, centers.data(), count, lower};
+        return fill_city_block(in, out.data(), threads, signal_arrived);
+    });
+}
+
+// Sums (dim,) of the distances along each feature between all rows, weighted by a symmetric matrix.
+void weighted_distances(In<double, 2> rows, In<double, 2> matrix, Filled<double, 1> out) {
+    const std::size_t n = rows.shape(0), dim = rows.shape(1);
+    require(matrix.shape(0) == n && matrix.shape(1) == n, "matrix must be (rows, rows)");
+    require(out.shape(0) == dim, "out must have one entry per feature");
+    without_gil([&] {
+        const std::vector<double> columns = columns_of(rows.data(), n, dim);
+        city_block_sums(columns.data(), padded(n), n, dim, matrix.data(), out.data());
+        return true;
     });
 }
 
@@ -505,6 +537,8 @@ NB_MODULE(_core, m) {
           "start"_a.none(), "indices"_a.none(), "targets"_a.none(), "scales"_a.none(), "seeds"_a,
           "t"_a, "subsamples"_a, "ridge"_a, "weighting"_a, "threads"_a);
     m.def("nearest", &nearest_points, "points"_a, "centers"_a, "out"_a, "threads"_a);
+    m.def("city_block", &city_block, "rows"_a, "centers"_a, "out"_a, "lower"_a, "threads"_a);
+    m.def("weighted_distances", &weighted_distances, "rows"_a, "matrix"_a, "out"_a);
     m.def("covariances", &process_covariances, "rows"_a, "centers"_a, "kernel"_a, "scale"_a, "constant"_a,
           "slope"_a, "squared"_a.none(), "kernels"_a.none(), "covariances"_a.none(), "lower"_a, "threads"_a);
     m.def("gram",

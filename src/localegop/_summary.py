@@ -11,6 +11,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.few_functions import FunctionKriging
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.mixture import Mixture
 from localegop._explain.overall import correlations_of
 from localegop._predict.decisions import FORGOTTEN, Decisions
@@ -145,6 +146,8 @@ def _final_text(final: Any) -> str:
             if final.n_places:
                 known = f"along all directions, made of functions at {final.n_places} rows"
             slopes = f", with the given gradients {known}"
+        if isinstance(final, JaggedKriging):
+            kind = f"partly jagged ({final.jagged / (1.0 + final.jagged):.0%} of its variance)"
         of_logits = ", of the logits" if final.kind == "logistic process" else ""
         return f"one {kind} Gaussian process of all rows{slopes}{of_logits}, length {final.length:.3g}"
     if final.kind == "kriging":

@@ -67,6 +67,10 @@ class GlobalKriging:
         """Name of that kernel."""
         return "laplace" if self.rough else "gaussian"
 
+    def lower_covariances(self, rows: Array, out: Array | None = None) -> Array:
+        """Covariances (n, n) of f at rows (n, D), see :func:`lower_covariances`."""
+        return lower_covariances(self, rows, out)
+
     def steepness(self, squared: Array, kernel: Array) -> Array:
         """By which an offset is multiplied to have the slope of the covariance there, downward."""
         if not self.rough:
@@ -115,7 +119,7 @@ class SolvedProcess:
 
     def _covariances(self) -> Array:
         """Covariances (N, N) of what is observed, without noise; the lower triangle."""
-        return lower_covariances(self.process, self.rows)
+        return self.process.lower_covariances(self.rows)
 
     def _noise(self, ridge: float) -> Array:
         """Variances (N,) of the noise of what is observed, for some ridge."""
@@ -208,17 +212,21 @@ class SolvedProcess:
         if variances:
             with limited_blas(1, 1):
                 factor = self._variance_factor(near.covariance @ self.inverse)
-        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
+        return value, gradient, factor, effective_sizes(near.closeness, self.sample_weight)
 
     def _near(self, queries: Array) -> Near:
         """Covariances between queries and what is observed."""
+        return self._near_labels(queries)
+
+    def _near_labels(self, queries: Array) -> Near:
+        """Covariances between queries and the labels."""
         return Near(self.process, queries, self.rows)
 
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
         itself, weight = np.arange(len(own)), self.sample_weight[own]
         rest, share = np.maximum(weight - 1.0, 0.0), self._shares_of_own(own)
-        near = Near(self.process, self.rows[own], self.rows)
+        near = self._near_labels(self.rows[own])
         gradient = self._slopes(near, share, self.dual[own])
         smoother = -(1.0 + rest)[:, None] * share  # of the label: that itself, less its new dual
         smoother[itself, own] += 1.0
@@ -227,7 +235,7 @@ class SolvedProcess:
         repeated = np.flatnonzero(rest > 0.0)  # of which one unit of weight less is left
         squares = smoother[repeated, own[repeated]] ** 2
         factor[repeated] += squares * (1.0 / rest[repeated] - 1.0 / weight[repeated])
-        return value, gradient, factor, effective_sizes(near.kernel, self.sample_weight)
+        return value, gradient, factor, effective_sizes(near.closeness, self.sample_weight)
 
     def gradients_without_own(self) -> Array:
         """Gradients (n, K, D) at all rows, each without one unit of its own weight."""
@@ -235,7 +243,7 @@ class SolvedProcess:
         with limited_blas(1, 1):
             for first in range(0, len(self.rows), STRIP):
                 own = np.arange(first, min(first + STRIP, len(self.rows)))
-                near = Near(self.process, self.rows[own], self.rows)
+                near = self._near_labels(self.rows[own])
                 found[own] = self._slopes(near, self._shares_of_own(own), self.dual[own])
         return found
 
@@ -251,14 +259,9 @@ class SolvedProcess:
 
     def _slopes(self, near: Near, share: Array, own_dual: Array) -> Array:
         """Gradients (m, K, D) at centers, each with the duals less shares (m, n) of its own (m, K)."""
-        rows, trend = near.centers, TREND / self.process.length**2
-        steep = self.process.steepness(near.squared, near.kernel)
-        gradient = np.empty((len(rows), self.labels.shape[1], rows.shape[1]))
+        gradient = np.empty((len(near.centers), self.labels.shape[1], near.centers.shape[1]))
         for k in range(self.labels.shape[1]):
-            duals = self.dual[:, k] - share * own_dual[:, k, None]
-            straight = trend * (duals @ self.rows)
-            duals *= steep
-            gradient[:, k] = duals @ self.rows - duals.sum(axis=1)[:, None] * rows + straight
+            gradient[:, k] = near.slopes_of_each(self.dual[:, k] - share * own_dual[:, k, None])
         return gradient
 
     def _variance_factor(self, smoother: Array) -> Array:
@@ -280,6 +283,11 @@ class Near:
         self.squared, self.kernel, self.covariance = (np.empty((len(centers), len(rows))) for _ in range(3))
         _fill(process, rows, self.centers, self.squared, self.kernel, self.covariance)
 
+    @property
+    def closeness(self) -> Array:
+        """How near (q, n) the rows are: one at no distance, and falling with it."""
+        return self.kernel
+
     def slopes(self, dual: Array) -> Array:
         """Gradients (q, K, D) for coefficients (n, K) of the covariances."""
         steep = self.process.steepness(self.squared, self.kernel)
@@ -288,6 +296,13 @@ class Near:
         back = np.einsum("qnk->qk", pulls)[:, :, None] * self.centers[:, None]
         straight = np.einsum("nk,nd->kd", dual, self.rows, optimize=False)
         gradient: Array = toward - back + TREND / self.process.length**2 * straight
+        return gradient
+
+    def slopes_of_each(self, duals: Array) -> Array:
+        """Gradients (q, D) where every center has coefficients (q, n) of its own, which are lost."""
+        straight = TREND / self.process.length**2 * (duals @ self.rows)
+        duals *= self.process.steepness(self.squared, self.kernel)
+        gradient: Array = duals @ self.rows - duals.sum(axis=1)[:, None] * self.centers + straight
         return gradient
 
 

@@ -35,6 +35,7 @@ from localegop._engine.gradient_kriging import (
     covariances_of,
     solve_each,
 )
+from localegop._engine.jagged_kriging import JaggedKriging, SolvedJagged
 from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic
 
 Array = NDArray[np.float64]
@@ -51,6 +52,8 @@ def solve_process(
         return SolvedByFunctions(process, rows, labels, sample_weight)
     if isinstance(process, LogisticProcess):
         return SolvedLogistic(process, rows, labels, sample_weight)
+    if isinstance(process, JaggedKriging):
+        return SolvedJagged(process, rows, labels, sample_weight)
     if not isinstance(process, GradientKriging):
         return SolvedProcess(process, rows, labels, sample_weight)
     assert slopes is not None

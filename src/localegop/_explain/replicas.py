@@ -29,6 +29,7 @@ from localegop._engine.final_fits import (
 )
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.local_data import LocalData
 from localegop._engine.mixture import Mixture
 from localegop._engine.recursion import MetricUpdate
@@ -55,6 +56,8 @@ from localegop._predict.model import Model
 from localegop._predict.rivals import Origin, Rival, in_half
 from localegop._predict.uncertainty import Diagnostics
 from localegop._progress import SILENT, Progress
+from localegop._selection.global_search import DEFAULT_GLOBAL
+from localegop._selection.jagged_search import find_jagged
 from localegop.schedules import EffectiveSizeSchedule
 
 Array = NDArray[np.float64]
@@ -147,7 +150,20 @@ class _Learner:
 
     def learn(self, rival: Rival) -> Model:
         """Learn a rival, which was chosen for all rows."""
+        if rival.origin == "jagged":
+            return self._learn_jagged(rival)
         return self._learn(rival.choice, self._find_axes(rival))
+
+    def _learn_jagged(self, rival: Rival) -> Model:
+        """Learn the process of a partly jagged function, whose lengths are found again at these rows."""
+        some, final = self._sample.rows, rival.choice.final
+        process = final.parts[0].process if isinstance(final, Mixture) else final
+        assert isinstance(process, JaggedKriging)
+        found = find_jagged(some.rows, some.labels, some.sample_weight)
+        if found is None:  # as all labels are the same
+            return self._learn(DEFAULT_GLOBAL, self.start.axes)
+        process = replace(found.process, length=process.length, ridge=process.ridge)
+        return self._learn(replace(rival.choice, final=process), found.axes)
 
     def _learn(self, choice: Choice, axes: Array) -> Model:
         """Learn a choice, which is meant for all rows, in some axes (D, r)."""

@@ -60,6 +60,7 @@ from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.global_search import DEFAULT_GLOBAL
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
+from localegop._selection.jagged_search import MOST_SEARCHED, find_jagged
 from localegop._selection.kriging import PRECISE, default_kriging
 from localegop._selection.race import Looks, Race, differences
 from localegop._selection.search_grid import grid_for
@@ -71,6 +72,7 @@ MANY_EARLY = 2.0  # standard errors that a trial may be behind after the first l
 MOST_REFINED, PAYS = 3, 0.8  # trials in refined axes, and the share of the error that is worth one more
 MANY_ROWS = 20_000  # from which on both trials that are left try wide neighborhoods
 FEW_PER_FEATURE = 4  # rows, up to which slopes tell more of the noise than of f
+FEWEST_PER_LENGTH = 8  # rows a feature, from which on two lengths for each may be found
 FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
 
 
@@ -149,6 +151,7 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
         trials += _trials_from_slopes(search) if slopes_tell else []
         trials += _trials_from_gradients(search)
         trials += _refined(search, trials) if slopes_tell else []
+        trials += _trial_of_jagged(search, trials[0])
     let_functions_grow(trials)
     left = _most_promising(trials)
     progress.advance()
@@ -253,6 +256,21 @@ def _trials_from_gradients(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
         return Trial(search, search.start.in_axes(axes(None)), fold_axes, origin=origin, first_kinds=kinds)
 
     return [trial("given"), trial("given gently")]
+
+
+def _trial_of_jagged(search: Search[D, M_co], first: Trial[D, M_co]) -> list[Trial[D, M_co]]:
+    """Make a trial of the process of a partly jagged function, in its own axes, where it may compete."""
+    settings, data = search.settings, search.start.data
+    if settings.classifies or data.knows_gradients or not search.may_use_all_rows:
+        return []
+    rest = first.holdout.fold(0).everything
+    if rest.n < FEWEST_PER_LENGTH * rest.dimension:
+        return []
+    some = rest.subset(spread_points(rest.n, MOST_SEARCHED))
+    found = find_jagged(some.rows, some.labels, some.sample_weight)
+    if found is None:
+        return []
+    return [Trial(search, search.start.in_axes(found.axes), origin="jagged", known=found.process)]
 
 
 def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:

@@ -160,10 +160,13 @@ class Trial(Generic[D, M_co]):
     fold_axes : callable or None
         Gives the axes (D, r) of a fold, found without the points that it holds out; None if those of the
         trial serve all folds.
-    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently"}
+    origin : {"initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently",
+            "jagged"}
         Where the axes came from.
     first_kinds : tuple of type
         Kinds of final fits that have a first look; the others come to the second.
+    known : process or None
+        The one process that competes there, as axes and process were found together; all kinds for None.
 
     Attributes
     ----------
@@ -181,8 +184,11 @@ class Trial(Generic[D, M_co]):
         *,
         origin: Origin = "initial",
         first_kinds: tuple[type, ...] = KINDS,
+        known: GlobalKriging | None = None,
     ) -> None:
-        self.search, self.start, self.origin, self.first_kinds = search, start, origin, first_kinds
+        self.search, self.start, self.origin, self.known = search, start, origin, known
+        self.first_kinds = first_kinds if known is None else (GlobalKriging,)
+        self.later_kinds = tuple(kind for kind in KINDS if known is None and kind not in first_kinds)
         self.fold_axes = None if fold_axes is None else cache(fold_axes)
         self.grid = grid_for(search.settings, start.data)
         self.looks = Looks.for_rows(start.data.n)
@@ -259,7 +265,7 @@ class Trial(Generic[D, M_co]):
     def race(self) -> Race:
         """The race after its second look: what lies around the best of each kind joins."""
         race = self.opening
-        self._let_join(race, (kind for kind in KINDS if kind not in self.first_kinds))
+        self._let_join(race, self.later_kinds)
         steps = self._steps_of(race)
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
@@ -353,6 +359,8 @@ class Trial(Generic[D, M_co]):
 
         If one is clearly worse it is left out.
         """
+        if self.known is not None:
+            return [self.known]
         anchors = self.holdout.fold(0).anchors
         given = anchors.rows, anchors.labels, anchors.sample_weight
         search = GlobalSearch(*given, self.search.settings.threads)

@@ -105,14 +105,18 @@ FINAL_RULES["gradients"] = FINAL_RULES["global"] | {
     "slope_ridge": Number(1e-15, LARGE),
     "n_places": Number(0, MOST_GLOBAL_ROWS, whole=True),
 }
+FINAL_RULES["jagged"] = FINAL_RULES["global"] | {
+    "jagged": Number(0.0, LARGE),
+    "inverse_lengths": Sequence(Number(0.0, LARGE)),
+}
 FINAL_RULES["functions"] = FINAL_RULES["global"] | {"n_places": Number(1, MOST_FUNCTION_ROWS, whole=True)}
 FINAL_RULES["logistic process"] = FINAL_RULES["global"]
 FINAL_RULES["mixture"] = FINAL_RULES["global"] | {"parts": Sequence(Some())}
 MOST_PARTS, MOST_STRETCHED = 8, 1e12  # processes of a mean, and entries of their axes
 AXES = Sequence(Sequence(Number(-MOST_STRETCHED, MOST_STRETCHED)))
 PART = Fields({"share": Number(0.0, 1.0), "process": Some(), "axes": Optional(AXES)})
-PARTS = ("global", "logistic process")
-GLOBAL = ("global", "functions", "gradients", "logistic process", "mixture")
+PARTS = ("global", "jagged", "logistic process")
+GLOBAL = ("global", "functions", "gradients", "jagged", "logistic process", "mixture")
 INFORMED = ("slopes", "gradients")  # kinds that know given gradients
 CHOICE = Fields(
     {
@@ -286,6 +290,7 @@ def _check_final(choice: Mapping[str, Any], dimension: int, settings: Settings) 
     Fields(FINAL_RULES[kind]).check("model.choice.final", final)
     if kind == "mixture":
         _check_parts(final["parts"], dimension)
+    _check_jagged(final, dimension)
     known = not is_logistic(final) or settings.classifies
     require(known, "model.choice.final is logistic, but the labels are no classes")
     if kind == "kriging":
@@ -322,13 +327,19 @@ def _check_parts(parts: list[Mapping[str, Any]], dimension: int) -> None:
         process = part["process"]
         Text(PARTS).check("model.choice.final.parts.process.kind", process.get("kind"))
         Fields(FINAL_RULES[process["kind"]]).check("model.choice.final.parts.process", process)
-        if part["axes"] is None:
-            continue
-        widths = {len(row) for row in part["axes"]}
-        fit = len(part["axes"]) == dimension and len(widths) == 1 and max(widths) <= MOST_ROWS
+        widths = {dimension} if part["axes"] is None else {len(row) for row in part["axes"]}
+        fit = part["axes"] is None or len(part["axes"]) == dimension
+        fit = fit and len(widths) == 1 and max(widths) <= MOST_ROWS
         require(fit, f"axes of a part of a mean of processes are no matrix with {dimension} rows")
+        _check_jagged(process, widths.pop())
     total = sum(part["share"] for part in parts)
     require(abs(total - 1.0) < 1e-6, f"shares of a mean of processes add up to {total:g}, not 1")
+
+
+def _check_jagged(final: Mapping[str, Any], dimension: int) -> None:
+    """Check that a process of a jagged function has a length for each of so many axes."""
+    lengths = len(final.get("inverse_lengths", ())) if final["kind"] == "jagged" else dimension
+    require(lengths == dimension, f"a jagged process has {lengths} lengths for {dimension} axes")
 
 
 def kinds_in(final: Mapping[str, Any]) -> list[str]:
@@ -343,7 +354,7 @@ def is_logistic(final: Mapping[str, Any]) -> bool:
 
 def needs_all(final: Mapping[str, Any]) -> bool:
     """Whether equations of all rows are solved for a process of them, or for a part of it."""
-    return any(kind in ("global", "gradients") for kind in kinds_in(final))
+    return any(kind in ("global", "gradients", "jagged") for kind in kinds_in(final))
 
 
 def check_anchors(choice: Mapping[str, Any], n: int, anchors: int) -> None:

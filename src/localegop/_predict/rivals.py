@@ -18,12 +18,15 @@ from localegop._engine.choice import Choice
 
 Array = NDArray[np.float64]
 # Of axes: none, from slopes, from slopes but less unequal, features stretched one by one, from pilot fits,
-# from the choice itself, from given gradients, from these but less unequal.
-Origin = Literal["initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently"]
+# from the choice itself, from given gradients, from these but less unequal, features stretched one by one
+# for a partly jagged function.
+Origin = Literal[
+    "initial", "slopes", "gentle", "features", "pilots", "refined", "given", "given gently", "jagged"
+]
 
 ORIGINS: tuple[Origin, ...] = (
     *("initial", "slopes", "gentle", "features", "pilots", "refined"),
-    *("given", "given gently"),
+    *("given", "given gently", "jagged"),
 )
 PAIRS = 8  # of halves of the rows
 

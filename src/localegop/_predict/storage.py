@@ -26,6 +26,7 @@ from localegop._engine.final_fits import Kriging, Logistic, Polynomial, SlopePol
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import GradientField, spread_points
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.link import Link
 from localegop._engine.local_data import LocalData
 from localegop._engine.logistic_process import LogisticProcess
@@ -52,7 +53,7 @@ FINAL_FITS: dict[str, Any] = {
     one.kind: one
     for one in (
         *(Polynomial, Logistic, SlopePolynomial, Kriging),
-        *(GlobalKriging, FunctionKriging, GradientKriging, LogisticProcess, Mixture),
+        *(GlobalKriging, FunctionKriging, GradientKriging, JaggedKriging, LogisticProcess, Mixture),
     )
 }
 
@@ -300,6 +301,8 @@ def _unpack_final(header: Mapping[str, Any]) -> Any:
     constants = dict(header)
     if "parts" in constants:
         constants["parts"] = tuple(_unpack_part(part) for part in constants["parts"])
+    if "inverse_lengths" in constants:
+        constants["inverse_lengths"] = tuple(constants["inverse_lengths"])
     return FINAL_FITS[constants.pop("kind")](**constants)
 
 

@@ -9,12 +9,16 @@ many features there are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import TREND
 from localegop._engine.lapack import factorize, invert, mirror, solve
+from localegop._selection.climbing import climb
 
 Array = NDArray[np.float64]
 
@@ -23,10 +27,6 @@ NOISE = 0.5  # of the labels to begin with, over the variance of f
 LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
 SHORTEST, LONGEST = np.exp(-4.0), np.exp(5.0)  # lengths, over those to begin with
 NEGLIGIBLE = 1e-6  # part of the largest sample weight
-EVALUATIONS = 36
-PATIENCE, WORTH = 6, 4.0  # evaluations that must lower twice the negative logarithm by so much
-FIRST_STEP, MOST_STEP, LEAST_STEP = 0.4, 1.0, 1e-3  # in the logarithm of a length
-FASTER, SLOWER = 1.3, 0.5  # factors of a step, where the gradient keeps its sign and where it does not
 
 
 def find_feature_weights(
@@ -34,23 +34,50 @@ def find_feature_weights(
 ) -> Array:
     """Weights (D,) of features: one over the lengths of a smooth process of some rows (m, D).
 
-    They are in units of the features; constant features have weight 0. Rows of next to no weight, as wrong
-    labels have, do not count at all: their likelihood would, however little they say. They are found from
-    equal lengths, or from the weights that are given to start with.
+    They are in units of the features; constant features have weight 0. They are found from equal lengths,
+    or from the weights that are given to start with.
     """
-    counts = sample_weight > NEGLIGIBLE * sample_weight.max()
-    rows, labels, sample_weight = rows[counts], labels[counts], sample_weight[counts]
-    part = sample_weight / sample_weight.sum()
-    centered = rows - np.sum(part[:, None] * rows, axis=0)
-    std = np.where(np.ptp(rows, axis=0) > 0.0, np.sqrt(np.sum(part[:, None] * centered**2, axis=0)), 0.0)
-    per_unit: Array = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0)
-    varies = np.ptp(labels, axis=0) > 0.0
-    if not (std > 0.0).any() or not varies.any():
-        return per_unit
-    values = (labels - np.sum(part[:, None] * labels, axis=0))[:, varies]
-    likelihood = Likelihood(centered * per_unit, values, sample_weight)
+    given = Standardized.of(rows, labels, sample_weight)
+    if not given.can_tell:
+        return given.per_unit
+    likelihood = Likelihood(given.rows, given.labels, given.sample_weight)
     with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
-        return per_unit * _climb(likelihood, None if start is None else start * std)
+        return given.per_unit * _climb(likelihood, None if start is None else start * given.std)
+
+
+@dataclass(frozen=True)
+class Standardized:
+    """Rows whose features have mean 0 and standard deviation 1, or are 0, and centered labels that vary.
+
+    Rows of next to no weight, as wrong labels have, are left out: their likelihood would count, however
+    little they say. ``per_unit`` (D,) is one over ``std`` (D,), both 0 for constant features.
+    """
+
+    rows: Array
+    labels: Array
+    sample_weight: Array
+    std: Array
+    per_unit: Array
+
+    @classmethod
+    def of(cls, rows: Array, labels: Array, sample_weight: Array) -> Self:
+        """Standardize rows (m, D) with labels (m, K)."""
+        counts = sample_weight > NEGLIGIBLE * sample_weight.max()
+        rows, labels, sample_weight = rows[counts], labels[counts], sample_weight[counts]
+        part = sample_weight / sample_weight.sum()
+        centered = rows - np.sum(part[:, None] * rows, axis=0)
+        std = np.where(
+            np.ptp(rows, axis=0) > 0.0, np.sqrt(np.sum(part[:, None] * centered**2, axis=0)), 0.0
+        )
+        per_unit: Array = np.divide(1.0, std, out=np.zeros_like(std), where=std > 0.0)
+        varies = np.ptp(labels, axis=0) > 0.0
+        values = (labels - np.sum(part[:, None] * labels, axis=0))[:, varies]
+        return cls(centered * per_unit, values, sample_weight, std, per_unit)
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether there is a feature that varies, and a label that does."""
+        return bool((self.std > 0.0).any()) and self.labels.shape[1] > 0
 
 
 class Likelihood:
@@ -70,14 +97,21 @@ class Likelihood:
 
         Infinite where the covariance is not positive definite in double precision.
         """
-        m, outputs = self.labels.shape
-        products, kernel, matrix = self._spare
         scaled = self.rows * weights
         self._fill(scaled)
+        value, noise_slope = self._slopes_in_covariances(noise)
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(weights), 0.0
+        return value, self._slopes_in_weights(scaled), noise_slope
+
+    def _slopes_in_covariances(self, noise: float) -> tuple[float, float]:
+        """Put slopes in the covariances in their place; what is measured, and its slope in the noise."""
+        products, _, matrix = self._spare
+        m, outputs = self.labels.shape
         variances = noise / self.sample_weight
         matrix[np.diag_indices(m)] += variances
         if not factorize(matrix):
-            return np.inf, np.zeros_like(weights), 0.0
+            return np.inf, 0.0
         value = 2.0 * outputs * float(np.sum(np.log(np.diagonal(matrix))))
         dual = solve(matrix, self.labels)
         invert(matrix)
@@ -86,11 +120,16 @@ class Likelihood:
         value += m * float(np.sum(np.log(fitted / m)))
         matrix *= outputs
         matrix -= np.matmul(m * dual / fitted, dual.T, out=products)  # now slopes in the covariances
-        noise_slope = float(np.sum(variances * np.diagonal(matrix)))
+        return value, float(np.sum(variances * np.diagonal(matrix)))
+
+    def _slopes_in_weights(self, scaled: Array) -> Array:
+        """Slopes (D,) in the logarithms of the weights, from those in the covariances, which are lost."""
+        _, kernel, matrix = self._spare
         slopes = TREND_SLOPE * np.sum(scaled * (matrix @ scaled), axis=0)
         matrix *= kernel
         slopes += np.sum(scaled * (matrix @ scaled - matrix.sum(axis=1)[:, None] * scaled), axis=0)
-        return value, 2.0 * slopes, noise_slope
+        doubled: Array = 2.0 * slopes
+        return doubled
 
     def _fill(self, scaled: Array) -> None:
         """Fill kernel and covariances (m, m), but for the noise, of scaled rows (m, D)."""
@@ -106,33 +145,24 @@ class Likelihood:
 
 
 def _climb(likelihood: Likelihood, known: Array | None = None) -> Array:
-    """Weights (D,) of features in their standard deviations, by steps along the signs of the gradient.
-
-    Each weight has a step of its own, which grows while its slope keeps its sign. So a step cannot throw a
-    weight far off, as it can where steps are as long as slopes say.
-    """
+    """Weights (D,) of features in their standard deviations, of the greatest likelihood near the start."""
     dimension = likelihood.rows.shape[1]
-    start = -0.5 * np.log(dimension)
-    low = np.append(np.full(dimension, start - np.log(LONGEST)), np.log(LEAST_NOISE))
-    high = np.append(np.full(dimension, start - np.log(SHORTEST)), np.log(MOST_NOISE))
-    place = np.append(np.full(dimension, start), np.log(NOISE))
+    low, place, high = weight_bounds(dimension)
     if known is not None:
         place[:-1] = np.log(np.maximum(known, np.exp(low[:-1])))
         place = np.minimum(place, high)
-    best, least, reached = place, np.inf, list[float]()
-    step, before = np.full(dimension + 1, FIRST_STEP), np.zeros(dimension + 1)
-    for _ in range(EVALUATIONS):
+
+    def measure(place: Array) -> tuple[float, Array]:
         value, slopes, noise_slope = likelihood.measure(np.exp(place[:-1]), float(np.exp(place[-1])))
-        if not np.isfinite(value):
-            break
-        if value < least:
-            best, least = place, value
-        reached.append(least)
-        if len(reached) > PATIENCE and reached[-1 - PATIENCE] - least < WORTH:
-            break
-        sign = np.sign(np.append(slopes, noise_slope))
-        factor = np.where(sign * before > 0.0, FASTER, np.where(sign * before < 0.0, SLOWER, 1.0))
-        step = np.clip(step * factor, LEAST_STEP, MOST_STEP)
-        before, place = sign, np.clip(place - sign * step, low, high)
-    weights: Array = np.exp(best[:-1])
+        return value, np.append(slopes, noise_slope)
+
+    weights: Array = np.exp(climb(measure, place, low, high)[:-1])
     return weights
+
+
+def weight_bounds(dimension: int) -> tuple[Array, Array, Array]:
+    """Least, first and largest logarithms (D + 1,) of the weights of features and the noise."""
+    start = -0.5 * np.log(dimension)
+    low = np.append(np.full(dimension, start - np.log(LONGEST)), np.log(LEAST_NOISE))
+    high = np.append(np.full(dimension, start - np.log(SHORTEST)), np.log(MOST_NOISE))
+    return low, np.append(np.full(dimension, start), np.log(NOISE)), high

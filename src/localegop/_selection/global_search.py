@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from localegop._engine.blas import limited_blas
 from localegop._engine.choice import Choice
 from localegop._engine.few_functions import FunctionKriging, SolvedByFunctions
-from localegop._engine.global_kriging import GlobalKriging, lower_covariances, squared_distances
+from localegop._engine.global_kriging import GlobalKriging, squared_distances
 from localegop._engine.lapack import factorize, invert_factor, solve
 from localegop._engine.threads import work_together
 
@@ -103,7 +103,7 @@ class GlobalSearch:
             spare = self._spare.pop()  # no other thread has it
         except IndexError:
             spare = np.zeros((len(self.rows), len(self.rows)))
-        error = self._error_in(lower_covariances(process, self.rows, spare), process)
+        error = self._error_in(process.lower_covariances(self.rows, spare), process)
         self._spare.append(spare)
         return error
 

@@ -1,0 +1,110 @@
+"""A process of all rows for functions that are smooth in part, and in part jump or bend at single values.
+
+Tables are often like that: strength against age has a knee, a level matters only from some value on, a
+feature takes few values. A Gaussian covariance has to become short everywhere to follow. Here a second
+covariance is added to it, exp(-sum_r |z_r - z'_r| / l_r): that of functions which jump a little at many
+values of single features, as the mean of many random trees does. Both have a length for each feature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localegop import _core
+from localegop._engine.global_kriging import GlobalKriging, Near, SolvedProcess, lower_covariances
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JaggedKriging(GlobalKriging):
+    """A Gaussian process of all rows whose covariance is a Gaussian and one of jagged functions.
+
+    Parameters
+    ----------
+    length, ridge, rough
+        See :class:`GlobalKriging`; it is not rough otherwise.
+    jagged : float
+        Variance of the jagged part, over that of the smooth one.
+    inverse_lengths : tuple of float
+        For each axis, one over the length of the jagged part there, in units of ``length``.
+    """
+
+    kind: ClassVar[str] = "jagged"
+
+    jagged: float = 0.0
+    inverse_lengths: tuple[float, ...] = ()
+
+    def lower_covariances(self, rows: Array, out: Array | None = None) -> Array:
+        """See :class:`GlobalKriging`."""
+        found = lower_covariances(self, rows, out)
+        jagged, scaled = np.zeros_like(found), self.in_lengths(rows)
+        _core.city_block(scaled, scaled, jagged, True, 1)
+        jagged *= self.jagged
+        found += jagged
+        return found
+
+    def in_lengths(self, rows: Array) -> Array:
+        """Rows (n, D) in units of the lengths of the jagged part."""
+        return np.ascontiguousarray(rows * self.per_unit)
+
+    @property
+    def per_unit(self) -> Array:
+        """One over the lengths (D,) of the jagged part."""
+        return np.array(self.inverse_lengths) / self.length
+
+
+class SolvedJagged(SolvedProcess):
+    """A jagged process, solved for the labels of all rows."""
+
+    process: JaggedKriging
+
+    def _near_labels(self, queries: Array) -> Near:
+        return NearJagged(self.process, queries, self.rows)
+
+
+class NearJagged(Near):
+    """The same with a jagged part; ``kernel`` and ``squared`` are those of the smooth one."""
+
+    process: JaggedKriging
+
+    def __init__(self, process: JaggedKriging, centers: Array, rows: Array) -> None:
+        super().__init__(process, centers, rows)
+        self.jagged = np.empty_like(self.kernel)
+        _core.city_block(process.in_lengths(rows), process.in_lengths(self.centers), self.jagged, False, 1)
+        self.jagged *= process.jagged
+        self.covariance += self.jagged
+
+    @property
+    def closeness(self) -> Array:
+        """See :class:`Near`."""
+        both: Array = (self.kernel + self.jagged) / (1.0 + self.process.jagged)
+        return both
+
+    def slopes(self, dual: Array) -> Array:
+        """See :class:`Near`."""
+        gradient = super().slopes(dual)
+        for k in range(dual.shape[1]):
+            gradient[:, k] += self._jagged_slopes(dual[:, k] * self.jagged)
+        return gradient
+
+    def slopes_of_each(self, duals: Array) -> Array:
+        """See :class:`Near`."""
+        jagged = self._jagged_slopes(duals * self.jagged)
+        return super().slopes_of_each(duals) + jagged
+
+    def _jagged_slopes(self, pulls: Array) -> Array:
+        """Gradients (q, D) of the jagged part, from coefficients times its covariances (q, n).
+
+        At the value of a row, where the function bends, it is the mean of the slopes on both sides.
+        """
+        found = np.empty_like(self.centers)
+        for r in range(self.centers.shape[1]):
+            side = np.sign(self.centers[:, r, None] - self.rows[:, r])
+            found[:, r] = np.einsum("qn,qn->q", pulls, side, optimize=False)
+        gradient: Array = -self.process.per_unit * found
+        return gradient
