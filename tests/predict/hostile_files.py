@@ -92,6 +92,7 @@ def save_examples(folder: Path) -> list[Path]:
         "kriging": ({"final": "kriging", "n_iter": 1}, y),
         "global": ({"final": "global", "n_iter": 1}, y),
         "mixture": ({}, y + 0.3 * random_state.normal(size=60)),
+        "jagged": ({"final": "global"}, np.sign(X[:, 0]) + np.floor(3.0 * X[:, 1])),
         "huber": ({"final": "polynomial", "n_iter": 1, "loss": "huber"}, y),
         "query": (query, y),
         "bandwidths": (

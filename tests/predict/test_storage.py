@@ -26,6 +26,7 @@ CASES = {
     "query": ({"strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "given metric": ({"initial_metric": np.diag([1.0, 2.0, 3.0]), "n_iter": 1, "kernel": "student"}, Y),
     "mixture": ({}, Y + 0.5 * np.random.default_rng(1).normal(size=260)),
+    "jagged": ({}, np.sign(X[:, 0]) + X[:, 1]),
     "huber": ({"loss": "huber", "n_iter": 1, "degree": 1}, Y),
     "huber, query": ({"loss": "huber", "strategy": "query", "n_iter": 2, "n_subsamples": 30}, Y),
     "curves": ({"initial_metric": "power", "n_iter": 1}, Y, SKEWED),
