@@ -22,6 +22,7 @@ from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.gradient_kriging import GradientKriging
+from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.mixture import Mixture, Part
 from localegop._fit.trials import Trial
 from localegop._predict.rivals import Rival, Rivals
@@ -115,7 +116,9 @@ def _refine(candidates: list[tuple[_Candidate, float]]) -> list[_Candidate]:
     """Look for length and ridge of each more closely."""
     found = []
     for one, _ in candidates:
-        process = one.search.refine(one.process)
+        process = one.process
+        if not isinstance(process, JaggedKriging):  # of which the likelihood of all rows has told all
+            process = one.search.refine(process)
         found.append(replace(one, process=process, error=one.search.error(process)))
     return found
 

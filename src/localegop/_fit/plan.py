@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Generic
@@ -40,6 +41,7 @@ from localegop._fit.initial_axes import (
     repeat_slopes,
 )
 from localegop._fit.initial_units import find_initial_units
+from localegop._fit.jagged_trial import choice_again, found_again, trial_of_jagged
 from localegop._fit.leave_one_out import leave_one_out_fits
 from localegop._fit.mixing import mix_processes
 from localegop._fit.optimism import measure_optimism
@@ -60,7 +62,6 @@ from localegop._selection.folds import FEWEST_POINTS, draw_folds
 from localegop._selection.global_search import DEFAULT_GLOBAL
 from localegop._selection.holdout import is_wide
 from localegop._selection.isotropic_baseline import race_isotropic
-from localegop._selection.jagged_search import MOST_SEARCHED, find_jagged
 from localegop._selection.kriging import PRECISE, default_kriging
 from localegop._selection.race import Looks, Race, differences
 from localegop._selection.search_grid import grid_for
@@ -72,7 +73,6 @@ MANY_EARLY = 2.0  # standard errors that a trial may be behind after the first l
 MOST_REFINED, PAYS = 3, 0.8  # trials in refined axes, and the share of the error that is worth one more
 MANY_ROWS = 20_000  # from which on both trials that are left try wide neighborhoods
 FEW_PER_FEATURE = 4  # rows, up to which slopes tell more of the noise than of f
-FEWEST_PER_LENGTH = 8  # rows a feature, from which on two lengths for each may be found
 FEW_ANCHORS, MOST_ANCHORS = 1000, 2000  # of the model: a tenth of the points, within these bounds
 
 
@@ -151,13 +151,15 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
         trials += _trials_from_slopes(search) if slopes_tell else []
         trials += _trials_from_gradients(search)
         trials += _refined(search, trials) if slopes_tell else []
-        trials += _trial_of_jagged(search, trials[0])
+        trials += trial_of_jagged(search, trials[0])
     let_functions_grow(trials)
     left = _most_promising(trials)
     progress.advance()
     settled = _settle(left)
+    again = {trial: found_again(trial) for trial in trials}
+    settled = settled.found_again(again)
     best, choice, rivals = mix_processes(
-        trials, settled.trial, settled.choice, settled.rivals, settled.least_of_processes
+        list(again.values()), settled.trial, settled.choice, settled.rivals, settled.least_of_processes
     )
     classes = calibrate_classes(best.holdout, choice) if search.settings.classifies else None
     progress.advance()
@@ -258,21 +260,6 @@ def _trials_from_gradients(search: Search[D, M_co]) -> list[Trial[D, M_co]]:
     return [trial("given"), trial("given gently")]
 
 
-def _trial_of_jagged(search: Search[D, M_co], first: Trial[D, M_co]) -> list[Trial[D, M_co]]:
-    """Make a trial of the process of a partly jagged function, in its own axes, where it may compete."""
-    settings, data = search.settings, search.start.data
-    if settings.classifies or data.knows_gradients or not search.may_use_all_rows:
-        return []
-    rest = first.holdout.fold(0).everything
-    if rest.n < FEWEST_PER_LENGTH * rest.dimension:
-        return []
-    some = rest.subset(spread_points(rest.n, MOST_SEARCHED))
-    found = find_jagged(some.rows, some.labels, some.sample_weight)
-    if found is None:
-        return []
-    return [Trial(search, search.start.in_axes(found.axes), origin="jagged", known=found.process)]
-
-
 def _refined(search: Search[D, M_co], trials: list[Trial[D, M_co]]) -> list[Trial[D, M_co]]:
     """Make trials in the axes that the best choice so far gives, as long as that pays.
 
@@ -332,6 +319,17 @@ class Settled(Generic[D, M_co]):
     errors: Array
     rivals: Rivals
     least_of_processes: float
+
+    def found_again(self, again: Mapping[Trial[D, M_co], Trial[D, M_co]]) -> Settled[D, M_co]:
+        """Return the same with the process of a partly jagged function as it was found again."""
+        process = next((trial.known for trial in again.values() if trial.known is not None), None)
+        every = tuple(replace(one, choice=choice_again(one.choice, process)) for one in self.rivals.every)
+        return replace(
+            self,
+            trial=again.get(self.trial, self.trial),
+            choice=choice_again(self.choice, process),
+            rivals=replace(self.rivals, every=every),
+        )
 
 
 def _settle(trials: list[Trial[D, M_co]]) -> Settled[D, M_co]:
