@@ -119,7 +119,9 @@ def test_each_row_can_be_left_out(process):
         assert found.variance_factor[k] == pytest.approx(factor, rel=1e-4)
         step = 1e-5 * max(process.length, 1.0)
         for a, move in enumerate(step * np.eye(DIMENSION)):
-            if process.rough:  # there is a cusp at every row that is left
+            if process.rough or isinstance(
+                process, JaggedKriging
+            ):  # there is a cusp at every row that is left
                 continue
             ahead, behind = (
                 plain(process, rows[i : i + 1] + sign * move, *given, mean)[0] for sign in (1.0, -1.0)

@@ -5,7 +5,7 @@ import pytest
 
 from localegop import _core
 from localegop._engine.global_kriging import GlobalKriging
-from localegop._engine.jagged_kriging import JaggedKriging
+from localegop._engine.jagged_kriging import WINDOW, JaggedKriging
 from localegop._engine.sparse_kriging import solve_process
 
 RNG = np.random.default_rng(5)
@@ -62,6 +62,24 @@ def test_at_the_value_of_a_row_the_slope_is_the_mean_of_both_sides():
     sides = (ahead - value) / 1e-6, (value - behind) / 1e-6
     assert abs(sides[0] - sides[1]) > 0.1  # it does bend there
     assert process.at(here, gradients=True).gradient[0, 0, 1] == pytest.approx(np.mean(sides), abs=1e-4)
+
+
+def test_slopes_at_rows_are_those_over_a_window():
+    labels, process = (
+        np.sin(2.0 * ROWS[:, 0]),
+        JaggedKriging(2.0, 1e-2, jagged=1.0, inverse_lengths=(0.5, 0.3, 0.0)),
+    )
+    found = solved(process, labels).without_own(np.arange(50)).gradient[:, 0]
+    exact = solved(process, labels).gradients_without_own()[:, 0]
+    assert np.array_equal(found, exact)
+    for i in (3, 20, 31):
+        kept = np.arange(50) != i
+        system = solve_process(process, ROWS, labels[:, None], np.where(kept, 1.0, 1e-12), None)
+        for r in range(2):
+            wide = np.zeros((1, 3))
+            wide[0, r] = WINDOW * ROWS[:, r].std()
+            ahead, behind = (system.at(ROWS[[i]] + sign * wide).value[0, 0] for sign in (1.0, -1.0))
+            assert found[i, r] == pytest.approx((ahead - behind) / (2.0 * wide[0, r]), abs=0.05)
 
 
 def test_a_jump_is_followed_where_a_gaussian_process_swings():

@@ -222,11 +222,15 @@ class SolvedProcess:
         """Covariances between queries and the labels."""
         return Near(self.process, queries, self.rows)
 
+    def _near_own(self, own: NDArray[np.int64]) -> Near:
+        """Covariances between some of the rows, to be left out, and the labels."""
+        return self._near_labels(self.rows[own])
+
     def _without_own(self, own: NDArray[np.int64]) -> tuple[Array, ...]:
         """Results at some rows, each without one unit of its own weight."""
         itself, weight = np.arange(len(own)), self.sample_weight[own]
         rest, share = np.maximum(weight - 1.0, 0.0), self._shares_of_own(own)
-        near = self._near_labels(self.rows[own])
+        near = self._near_own(own)
         gradient = self._slopes(near, share, self.dual[own])
         smoother = -(1.0 + rest)[:, None] * share  # of the label: that itself, less its new dual
         smoother[itself, own] += 1.0
@@ -243,7 +247,7 @@ class SolvedProcess:
         with limited_blas(1, 1):
             for first in range(0, len(self.rows), STRIP):
                 own = np.arange(first, min(first + STRIP, len(self.rows)))
-                near = self._near_labels(self.rows[own])
+                near = self._near_own(own)
                 found[own] = self._slopes(near, self._shares_of_own(own), self.dual[own])
         return found
 

@@ -9,6 +9,7 @@ values of single features, as the mean of many random trees does. Both have a le
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from localegop import _core
 from localegop._engine.global_kriging import GlobalKriging, Near, SolvedProcess, lower_covariances
 
 Array = NDArray[np.float64]
+
+WINDOW = 0.25  # standard deviations to both sides of a row over which slopes are averaged
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,33 @@ class SolvedJagged(SolvedProcess):
     def _near_labels(self, queries: Array) -> Near:
         return NearJagged(self.process, queries, self.rows)
 
+    def _near_own(self, own: NDArray[np.int64]) -> Near:
+        """See :class:`SolvedProcess`. Slopes are averaged: that at a row says little of f around it."""
+        return NearJagged(self.process, self.rows[own], self.rows, self._window)
+
+    @cached_property
+    def _window(self) -> Array:
+        """Half the width (D,) of what slopes at rows are averaged over."""
+        part = self.sample_weight / self.sample_weight.sum()
+        mean = np.einsum("n,nd->d", part, self.rows, optimize=False)
+        squares = np.einsum("n,nd->d", part, (self.rows - mean) ** 2, optimize=False)
+        window: Array = WINDOW * np.sqrt(squares)
+        return window
+
 
 class NearJagged(Near):
-    """The same with a jagged part; ``kernel`` and ``squared`` are those of the smooth one."""
+    """The same with a jagged part; ``kernel`` and ``squared`` are those of the smooth one.
+
+    Slopes of the jagged part are averaged over a ``window`` (D,) on both sides; None for the slope itself.
+    """
 
     process: JaggedKriging
 
-    def __init__(self, process: JaggedKriging, centers: Array, rows: Array) -> None:
+    def __init__(
+        self, process: JaggedKriging, centers: Array, rows: Array, window: Array | None = None
+    ) -> None:
         super().__init__(process, centers, rows)
+        self.window = np.zeros(centers.shape[1]) if window is None else window
         self.jagged = np.empty_like(self.kernel)
         _core.city_block(process.in_lengths(rows), process.in_lengths(self.centers), self.jagged, False, 1)
         self.jagged *= process.jagged
@@ -104,7 +126,9 @@ class NearJagged(Near):
         """
         found = np.empty_like(self.centers)
         for r in range(self.centers.shape[1]):
-            side = np.sign(self.centers[:, r, None] - self.rows[:, r])
+            away = self.centers[:, r, None] - self.rows[:, r]
+            within = self.window[r] > 0.0
+            side = np.clip(away / self.window[r], -1.0, 1.0) if within else np.sign(away)
             found[:, r] = np.einsum("qn,qn->q", pulls, side, optimize=False)
         gradient: Array = -self.process.per_unit * found
         return gradient

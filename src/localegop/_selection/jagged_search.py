@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 MOST_SEARCHED = 600  # rows
 SHARE = 0.1  # variance of the jagged part to begin with, over that of the smooth one
 LEAST_SHARE, MOST_SHARE = 1e-3, 1e3
-LONGEST, SHORTEST = np.exp(5.0), np.exp(-4.0)  # lengths of the jagged part, over those to begin with
+LONGEST, SHORTEST = np.exp(5.0), np.exp(-1.0)  # lengths of the jagged part, over those to begin with
 
 
 @dataclass(frozen=True)
