@@ -125,6 +125,11 @@ def test_steps_are_tried_again_by_gradients_as_wide_as_a_fit_that_was_better_wit
     wider = one.next_wider(one.race.choices[0])
     assert {each.size for each in wider} == {80.0}
     assert {(each.step, each.gradient_size) for each in wider} == {(0, None), (1, 40.0)}
+    monkeypatch.setattr(averaged_trial, "WIDEST_GRADIENTS", 30.0)
+    again = one.next_wider(one.race.choices[0])
+    assert {each.gradient_size for each in again if each.step} == {30.0}
+    further = one.next_wider(replace(again[-1], gradient_size=30.0))
+    assert {(each.size, each.gradient_size) for each in further} == {(160.0, 30.0)}
 
 
 def test_by_averages_variances_count_with_the_noise_of_the_labels_as_given(monkeypatch):

@@ -31,7 +31,9 @@ from localegop._selection.race import Race, differences
 
 Array = NDArray[np.float64]
 
-WIDE_GRADIENTS = 480.0  # size of neighborhoods for gradients where noise is most of every error
+# Sizes of neighborhoods for gradients where noise is most of every error: the first, and the largest, as
+# still larger ones take long and bring next to nothing.
+WIDE_GRADIENTS, WIDEST_GRADIENTS = 480.0, 3840.0
 MOST_AHEAD = 4  # choices of the least errors that may show that labels are not to be averaged
 SURELY = 3.0  # standard errors by which they do
 
@@ -88,14 +90,17 @@ class AveragedTrial(Trial[D, M_co]):
         """
         usual = wide_gradients_of(self)
         if best.step == 0 and best.size is not None and usual is not None:
-            return self.wider_than(replace(best, gradient_size=max(usual, best.size)), self.grid.steps[:2])
+            like_the_fit = min(max(usual, best.size), WIDEST_GRADIENTS)
+            return self.wider_than(replace(best, gradient_size=like_the_fit), self.grid.steps[:2])
         steps = [best.step]
         return [*self.wider_than(best, steps), *self._by_wider_gradients(best, steps)]
 
     def _by_wider_gradients(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
         """List choices like one with gradients of neighborhoods of twice the size."""
         later, gradients = [step for step in steps if step > 0], best.gradient_size
-        if best.size is None or gradients is None or not later or 2.0 * gradients > self.widest:
+        if best.size is None or gradients is None or not later:
+            return []
+        if 2.0 * gradients > min(self.widest, WIDEST_GRADIENTS):
             return []
         return self.choices_of(self.grid.at_size(best.size, later, 2.0 * gradients))
 
