@@ -66,6 +66,28 @@ def test_what_is_expected_of_kriging_beside_a_polynomial(better, polynomial, pro
     assert found == pytest.approx([polynomial, process])
 
 
+def test_variances_count_with_the_noise_of_the_labels_that_fits_are_made_to():
+    """Averages of labels have less noise than these: the least error is not that of the noise then."""
+    errors = np.column_stack([np.full(100, 9.0), np.full(100, 9.0) + 0.5 + SWING])
+    variances, polynomials = [0.3, 0.1], np.array([False, False])
+    seen = 0.5**2 / 0.6  # of a difference with a standard error of 0.1
+    found = expected_errors(errors, ONES, np.array(variances), polynomials)
+    assert found == pytest.approx([9.0 * 0.3, 9.0 * 0.1 + seen])
+    found = expected_errors(errors, ONES, np.array(variances), polynomials, noise=20.0)
+    assert found == pytest.approx([20.0 * 0.3, 20.0 * 0.1 + seen])
+
+
+def test_races_and_their_final_know_that_noise_from_what_is_held_out():
+    """The smoother choice, which errs a bit more, is the better one for it."""
+    errors = np.column_stack([np.full(2000, 9.0), 9.5 + np.resize(SWING, 2000)])
+    for noise, best in ((0.1, 0), (20.0, 1)):
+        race = Race(MadeUpHoldout(errors, [0.3, 0.1], noise=noise), choices(2))
+        race.run_to(100)
+        assert race.best.step == best
+        assert Final([race]).best[1].step == best
+        assert Tally.of([race]).winner(np.ones(100)) == best
+
+
 def test_kriging_that_is_clearly_better_needs_no_proof():
     """Its error is 0.97 of the polynomial's, which is not certain: 3 with a standard error of 10."""
     errors = np.column_stack([np.full(100, 100.0), 97.0 + 100.0 * SWING])

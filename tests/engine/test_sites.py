@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localegop._engine import chunks
+from localegop._engine import chunks, sites
 from localegop._engine.centers import Widths
 from localegop._engine.final_fits import Kriging, Polynomial, krige_all
 from localegop._engine.local_data import LocalData
@@ -108,3 +108,26 @@ def test_own_labels_take_no_part():
     )
     np.testing.assert_array_equal(one[0][3], two[0][3])
     assert not np.array_equal(one[0], two[0])
+
+
+def test_few_of_many_centers_keep_the_lists_that_all_have_no_room_for(monkeypatch):
+    """Each list is then searched for once, however often there is work at these centers."""
+    monkeypatch.setattr(sites, "KEPT_BYTES", 4.0 * 60 * 20)
+    whole, searched = LocalSite.own(local_data(), POINTS), []
+    assert whole.lists is None
+    some, work = np.arange(3, 23), WORKS["polynomials"]
+    expected = [each[some] for each in whole.run(work, SHAPES, widths())]
+    few = whole.pick(some)
+    monkeypatch.setattr(few.lists, "_search", count_calls(few.lists._search, searched))
+    for _ in range(2):
+        same(few.run(work, SHAPES[some], widths(20)), expected)
+    assert sum(searched) == 20
+    assert whole.pick(np.arange(21)).lists is None
+
+
+def count_calls(search, searched):
+    def counting(centers):
+        searched.append(len(centers))
+        return search(centers)
+
+    return counting

@@ -51,12 +51,13 @@ def test_choices_meet_averages_of_labels_which_have_less_noise(monkeypatch):
     choice = Choice(0, 480.0, Polynomial(1, 0, 1e-4))
     before, _, _ = one.holdout.predictions(choice, 60)  # of the first fold
     one.race = Race(one.holdout, [choice])
+    one.race.run_to(60)
     after = AveragedTrial(one, averages)
     assert (
         after.race.choices == [choice] and after.race.points == after.looks.second == AVERAGED_LOOKS.second
     )
     assert after.race.errors[:60, 0] == pytest.approx(((before - averages[0][:60]) ** 2)[:, 0])
-    assert one.holdout.count == 4000 and one.race.points == 0  # stays as it was
+    assert one.holdout.count == 4000 and one.race.points == 60  # stays as it was
 
 
 def test_labels_of_few_rows_are_not_averaged(monkeypatch):
@@ -95,6 +96,7 @@ def test_by_averages_gradients_come_from_wider_neighborhoods(monkeypatch):
     one = noisy_trial(monkeypatch, n_iter=4)
     first, later = Choice(0, 60.0, Polynomial(1, 0, 1e-4)), Choice(4, 60.0, Polynomial(1, 0, 1e-4))
     one.race = Race(one.holdout, [first, later])
+    one.race.run_to(50)
     one = AveragedTrial(one, average_labels_of(one))
     wide = replace(later, step=MOST_WIDE_STEPS, gradient_size=60.0)
     assert one.race.choices == [first, wide]
@@ -104,11 +106,39 @@ def test_by_averages_gradients_come_from_wider_neighborhoods(monkeypatch):
     usual = one.holdout.fold(0).field(None)
     assert not np.allclose(found.gradients[0], usual.gradients[0])
     monkeypatch.setattr(averaged_trial, "WIDE_GRADIENTS", 40.0)
-    wider = one.wider_than(replace(wide, gradient_size=40.0), [0, 1])
-    assert {each.gradient_size for each in wider if each.step} == {80.0}
-    assert all(each.gradient_size is None for each in wider if each.step == 0)
-    after_none = one.wider_than(first, [0, 1])
-    assert {each.gradient_size for each in after_none if each.step} == {80.0}
+    wider = one.next_wider(replace(wide, gradient_size=40.0))
+    assert {each.gradient_size for each in wider} == {80.0} and {each.step for each in wider} == {wide.step}
+    after_none = one.first_wider(first)
+    assert {each.gradient_size for each in after_none if each.step} == {40.0, 80.0}
+    assert all(each.gradient_size is None for each in after_none if each.step == 0)
+
+
+def test_steps_are_tried_again_by_gradients_as_wide_as_a_fit_that_was_better_without(monkeypatch):
+    """Gradients of small neighborhoods are mostly noise; that must not keep all wider ones out."""
+    one = noisy_trial(monkeypatch, n_iter=4)
+    monkeypatch.setattr(averaged_trial, "WIDE_GRADIENTS", 20.0)
+    one.race = Race(one.holdout, [Choice(0, 40.0, Polynomial(1, 0, 1e-4))])
+    one.race.run_to(50)
+    one = AveragedTrial(one, average_labels_of(one))
+    monkeypatch.setattr(AveragedTrial, "largest_size", 40.0)
+    monkeypatch.setattr(AveragedTrial, "widest", 1000.0)
+    wider = one.next_wider(one.race.choices[0])
+    assert {each.size for each in wider} == {80.0}
+    assert {(each.step, each.gradient_size) for each in wider} == {(0, None), (1, 40.0)}
+    monkeypatch.setattr(averaged_trial, "WIDEST_GRADIENTS", 30.0)
+    again = one.next_wider(one.race.choices[0])
+    assert {each.gradient_size for each in again if each.step} == {30.0}
+    further = one.next_wider(replace(again[-1], gradient_size=30.0))
+    assert {(each.size, each.gradient_size) for each in further} == {(160.0, 30.0)}
+
+
+def test_by_averages_variances_count_with_the_noise_of_the_labels_as_given(monkeypatch):
+    one = noisy_trial(monkeypatch)
+    one.race = Race(one.holdout, [Choice(0, 60.0, Polynomial(1, 0, 1e-4))])
+    one.race.run_to(50)
+    by_averages = AveragedTrial(one, average_labels_of(one))
+    assert one.holdout.noise is None
+    assert by_averages.holdout.noise == pytest.approx(one.race.means.min())
 
 
 @pytest.mark.parametrize(
@@ -118,6 +148,7 @@ def test_gradients_stay_as_asked_for_where_parameters_say_how(monkeypatch, param
     one = noisy_trial(monkeypatch, **parameters)
     later = Choice(1, 60.0, Polynomial(1, 0, 1e-4))
     one.race = Race(one.holdout, [later])
+    one.race.run_to(50)
     one = AveragedTrial(one, average_labels_of(one))
     assert one.race.choices == [later]
 
@@ -126,6 +157,7 @@ def test_points_are_the_rows_at_which_choices_are_compared(monkeypatch):
     one = noisy_trial(monkeypatch)
     assert np.array_equal(one.points, np.concatenate(one.search.folds))
     one.race = Race(one.holdout, [Choice(0, 60.0, Polynomial(1, 0, 1e-4))])
+    one.race.run_to(50)
     averages = [one.start.data.labels[fold] for fold in one.search.folds]
     one = AveragedTrial(one, averages)
     _, labels, _ = one.holdout.predictions(one.race.choices[0], 240)

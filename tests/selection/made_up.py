@@ -14,12 +14,12 @@ def choices(count):
 class MadeUpHoldout:
     """Errors (point, choice) as given, for choices numbered by their steps; notes what is asked for."""
 
-    def __init__(self, errors, variances=None, weight=None):
+    def __init__(self, errors, variances=None, weight=None, noise=None):
         self.table = np.asarray(errors, dtype=float)
         self.count = self.first_count = len(self.table)
         self.factors = np.zeros(self.table.shape[1]) if variances is None else np.asarray(variances)
         self.weight = np.ones(self.count) if weight is None else np.asarray(weight, dtype=float)
-        self.asked = []
+        self.asked, self.noise = [], noise
 
     def errors(self, some, start, stop):
         self.asked.append((start, min(stop, self.count), len(some)))

@@ -62,5 +62,6 @@ def test_a_few_first_rows_are_averaged_at_from_all_labels():
     assert not np.allclose(average(halved, points=10), few)
 
 
-def test_the_size_follows_the_dimension():
-    assert average_size(3) == 80.0
+def test_the_size_follows_the_dimension_and_then_the_rows_held_out():
+    assert average_size(3) == average_size(3, 8000) == 80.0
+    assert average_size(3, 40_000) == 400.0

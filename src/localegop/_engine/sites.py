@@ -93,9 +93,7 @@ class LocalSite:
         left_out: NDArray[np.int64] | None = None,
     ) -> LocalSite:
         """Return the site at some rows, with their neighbors."""
-        keep = 4.0 * data.max_visible * len(rows) <= KEPT_BYTES
-        lists = data.keep_neighbor_lists(rows) if keep else None
-        return cls(data, rows, labels, sample_weight, left_out, lists)
+        return cls(data, rows, labels, sample_weight, left_out, _lists_to_keep(data, rows))
 
     @classmethod
     def own(cls, data: LocalData, points: NDArray[np.int64]) -> LocalSite:
@@ -107,13 +105,14 @@ class LocalSite:
 
     def pick(self, some: NDArray[np.intp]) -> LocalSite:
         """See :class:`Site`."""
+        rows = self.rows[some]
         return LocalSite(
             self.data,
-            self.rows[some],
+            rows,
             self.labels[some],
             self.sample_weight[some],
             None if self.left_out is None else self.left_out[some],
-            None if self.lists is None else self.lists.pick(some),
+            _lists_to_keep(self.data, rows) if self.lists is None else self.lists.pick(some),
         )
 
     def relabelled(self, labels: Array) -> LocalSite:
@@ -133,3 +132,9 @@ class LocalSite:
         rows = self.rows[part]
         lists = self.data.neighbor_lists(rows) if self.lists is None else self.lists[part]
         return Centers(rows, lists, None if self.left_out is None else self.left_out[part])
+
+
+def _lists_to_keep(data: LocalData, rows: Array) -> KeptLists | None:
+    """Return lists of the neighbors of rows, each searched for once; None if they are too many, or all."""
+    keep = 4.0 * data.max_visible * len(rows) <= KEPT_BYTES
+    return data.keep_neighbor_lists(rows) if keep else None

@@ -31,7 +31,9 @@ from localegop._selection.race import Race, differences
 
 Array = NDArray[np.float64]
 
-WIDE_GRADIENTS = 480.0  # size of neighborhoods for gradients where noise is most of every error
+# Sizes of neighborhoods for gradients where noise is most of every error: the first, and the largest, as
+# still larger ones take long and bring next to nothing.
+WIDE_GRADIENTS, WIDEST_GRADIENTS = 480.0, 3840.0
 MOST_AHEAD = 4  # choices of the least errors that may show that labels are not to be averaged
 SURELY = 3.0  # standard errors by which they do
 
@@ -58,7 +60,8 @@ class AveragedTrial(Trial[D, M_co]):
             first_kinds=by_labels.first_kinds,
         )
         self.by_labels, self.looks = by_labels, AVERAGED_LOOKS
-        self.holdout = by_labels.holdout.relabelled(labels)
+        noise = float(by_labels.race.means.min())
+        self.holdout = by_labels.holdout.relabelled(labels, noise)
         parts = mixed_parts([len(own) for own in labels])
         self.points = np.concatenate([self.search.folds[k][points] for k, points in parts])
         gradients = wide_gradients_of(by_labels)
@@ -73,18 +76,33 @@ class AveragedTrial(Trial[D, M_co]):
         """List choices after each step: the noise that hid so far which are good is gone."""
         if best.size is None:
             return []
+        usual = wide_gradients_of(self)
         steps = [step for step in self.grid.steps if step <= MOST_WIDE_STEPS]
-        same_size = self.grid.at_size(best.size, steps, wide_gradients_of(self))
-        return [*self.choices_of(same_size), *self.wider_than(best, steps)]
+        same_size = self.choices_of(self.grid.at_size(best.size, steps, usual))
+        best = replace(best, gradient_size=best.gradient_size or usual)
+        return [*same_size, *super().wider_than(best, steps), *self._by_wider_gradients(best, steps)]
 
-    def wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
-        """List choices of twice the size, and such with gradients of neighborhoods of twice the size."""
-        gradients = best.gradient_size or wide_gradients_of(self)
-        wider = super().wider_than(replace(best, gradient_size=gradients), steps)
-        later = [step for step in steps if step > 0]
-        if best.size is None or gradients is None or not later or 2.0 * gradients > self.widest:
-            return wider
-        return [*wider, *self.choices_of(self.grid.at_size(best.size, later, 2.0 * gradients))]
+    def next_wider(self, best: Choice) -> list[Choice]:
+        """List choices of twice the size, and such with gradients of neighborhoods of twice the size.
+
+        Where no step with the gradients so far was better than none, one is tried with those from
+        neighborhoods like that of the fit itself, which have less noise.
+        """
+        usual = wide_gradients_of(self)
+        if best.step == 0 and best.size is not None and usual is not None:
+            like_the_fit = min(max(usual, best.size), WIDEST_GRADIENTS)
+            return self.wider_than(replace(best, gradient_size=like_the_fit), self.grid.steps[:2])
+        steps = [best.step]
+        return [*self.wider_than(best, steps), *self._by_wider_gradients(best, steps)]
+
+    def _by_wider_gradients(self, best: Choice, steps: Sequence[int]) -> list[Choice]:
+        """List choices like one with gradients of neighborhoods of twice the size."""
+        later, gradients = [step for step in steps if step > 0], best.gradient_size
+        if best.size is None or gradients is None or not later:
+            return []
+        if 2.0 * gradients > min(self.widest, WIDEST_GRADIENTS):
+            return []
+        return self.choices_of(self.grid.at_size(best.size, later, 2.0 * gradients))
 
 
 def can_average(trial: Trial[D, M_co]) -> bool:
@@ -129,7 +147,7 @@ def _average_labels(trial: Trial[D, M_co], k: int) -> Array:
     rows = trial.search.backend.gather(trial.data_for_fold(k), folds[k])
     step = min(MOST_WIDE_STEPS, trial.grid.steps[-1])
     field = learned.field(gradients) if step > 0 else learned.start
-    size = min(average_size(rows.dimension), rows.largest_size)
+    size = min(average_size(rows.dimension, rows.n), rows.largest_size)
     return average_labels(rows, POINTS // len(folds), size, lambda some: field.shapes_at(some, step))
 
 

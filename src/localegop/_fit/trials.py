@@ -420,12 +420,16 @@ class Trial(Generic[D, M_co]):
             race.keep(MOST_COMPARED)
             if race.best not in wider:
                 break
-            wider = self.wider_than(race.best, [race.best.step])
+            wider = self.next_wider(race.best)
         self.race.join(race.ranked[: self.kept_of_wider])
         return race.best
 
     def first_wider(self, best: Choice) -> list[Choice]:
         """List what is tried first where the best polynomial is about as wide as can be."""
+        return self.next_wider(best)
+
+    def next_wider(self, best: Choice) -> list[Choice]:
+        """List what is tried next after a wider choice was the best."""
         return self.wider_than(best, [best.step])
 
     def wider_than(self, best: Choice, steps: Sequence[int]) -> list[Choice]:

@@ -28,12 +28,13 @@ SMALL_VARIANCE, NEARLY = 0.05, 1.1
 AVERAGED_LOOKS = Looks(200, 400, 700, 1000)
 POINTS = AVERAGED_LOOKS.last  # held-out points at which labels are averaged
 POINTS_PER_TERM = 20.0  # of the fits that average; with five rows a term most of the noise stays
+LEAST_SHARE = 0.01  # of the rows held out: the more there are, the less noise averages have
 RIDGE = 1e-6  # of these fits
 
 
-def average_size(dimension: int) -> float:
-    """Effective size of the neighborhoods that labels held out are averaged in."""
-    return POINTS_PER_TERM * (1 + dimension)
+def average_size(dimension: int, held_out: int = 0) -> float:
+    """Effective size of the neighborhoods that labels of so many rows held out are averaged in."""
+    return max(POINTS_PER_TERM * (1 + dimension), LEAST_SHARE * held_out)
 
 
 def average_labels(held_out: LocalData, points: int, size: float, find_shapes: Shapes) -> Array:

@@ -74,7 +74,7 @@ class Final:
     def _expected(self) -> Array:
         variances = np.concatenate([race.variances for race in self.races])
         is_process = np.concatenate([race.is_process for race in self.races])
-        return expected_errors(*self._errors(), variances, is_process)
+        return expected_errors(*self._errors(), variances, is_process, self.races[0].holdout.noise)
 
     def _run_to(self, points: int) -> None:
         """Let all meet more points, but a process that knows slopes, which takes long, not alone."""

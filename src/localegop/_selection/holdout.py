@@ -119,6 +119,8 @@ class Holdout:
         Neighbors that kriging uses at most.
     loss : Loss or None
         What errors are; squared errors if none is given.
+    noise : float or None
+        Of the labels that fits are made to, where those held out tell less; None where they tell it.
     """
 
     def __init__(
@@ -127,8 +129,9 @@ class Holdout:
         sizes: Sequence[int],
         kriging_points: int = MAX_KRIGING_POINTS,
         loss: Loss | None = None,
+        noise: float | None = None,
     ) -> None:
-        self.loss = SquaredError() if loss is None else loss
+        self.loss, self.noise = SquaredError() if loss is None else loss, noise
         self._learn, self._learned, self.kriging_points = learn, dict[int, LearnedFold](), kriging_points
         self._ends = np.cumsum(sizes)
         self._known: dict[Choice, Array] = {}  # errors at the first points, which races ask for repeatedly
@@ -149,15 +152,19 @@ class Holdout:
             self._learned[k] = self._learn(k)
         return self._learned[k]
 
-    def relabelled(self, labels: Sequence[Array]) -> Holdout:
-        """Take the first points of every fold, with other labels (m, K), some of each fold in turn."""
+    def relabelled(self, labels: Sequence[Array], noise: float | None = None) -> Holdout:
+        """Take the first points of every fold, with other labels (m, K), some of each fold in turn.
+
+        Where those have less noise than the labels that fits are made to, the noise of these is given.
+        """
         parts = mixed_parts([len(own) for own in labels])
 
         def part(number: int) -> LearnedFold:
             k, points = parts[number]
             return self.fold(k).relabelled(points, labels[k][points])
 
-        return Holdout(part, [len(points) for _, points in parts], self.kriging_points, self.loss)
+        sizes = [len(points) for _, points in parts]
+        return Holdout(part, sizes, self.kriging_points, self.loss, noise)
 
     def with_kriging_points(self, most: int) -> Holdout:
         """Take the same points, with kriging that uses other numbers of neighbors."""

@@ -94,7 +94,9 @@ class Race:
 
     def expected(self) -> Array:
         """Tell the expected errors (choice,) beyond the noise; see :func:`expected_errors`."""
-        return expected_errors(self.errors, self.weight, self.variances, self.is_process)
+        return expected_errors(
+            self.errors, self.weight, self.variances, self.is_process, self.holdout.noise
+        )
 
     @property
     def is_process(self) -> NDArray[np.bool_]:
@@ -147,9 +149,16 @@ class Race:
 
 
 def expected_errors(
-    errors: Array, sample_weight: Array, variances: Array, is_process: NDArray[np.bool_]
+    errors: Array,
+    sample_weight: Array,
+    variances: Array,
+    is_process: NDArray[np.bool_],
+    noise: float | None = None,
 ) -> Array:
     """Estimate the errors (choice,) beyond the noise, from errors (point, choice) and variance factors.
+
+    The noise is that of the labels which fits are made to; where it is not given, the least error, which it
+    cannot exceed.
 
     A difference d from the smallest error counts as d^2 / (d + s), with s its standard error: not at all
     where it may be chance, and in full where it is certain.
@@ -159,11 +168,12 @@ def expected_errors(
     if is_process.all():
         return found
     means = weighted_means(errors, sample_weight)
-    found += float(means.min()) * np.where(is_process, 0.0, variances)  # the noise is at most the error
+    noise = float(means.min()) if noise is None else noise
+    found += noise * np.where(is_process, 0.0, variances)
     best = int(np.argmin(np.where(is_process, np.inf, found)))
     gain, doubt = differences(errors, sample_weight, best)
     lacking = np.minimum(PROOF * doubt + gain, means - CLEAR_GAIN * means[best])
-    handicap = means.min() * variances[best] + np.maximum(lacking, 0.0)
+    handicap = noise * variances[best] + np.maximum(lacking, 0.0)
     return np.where(is_process, found + handicap, found)
 
 

@@ -35,6 +35,7 @@ class Tally:
     weight: Array
     variances: Array
     is_process: NDArray[np.bool_]
+    noise: float | None = None
 
     @classmethod
     def of(cls, races: Sequence[Race]) -> Tally:
@@ -47,6 +48,7 @@ class Tally:
             next(race.weight for race in races if race.choices)[:points],
             np.concatenate([race.variances for race in races]),
             np.concatenate([race.is_process for race in races]),
+            races[0].holdout.noise,
         )
 
     def winner(self, times: Array) -> int:
@@ -54,5 +56,5 @@ class Tally:
         weight = self.weight * times
         if not weight.sum() > 0.0:
             weight = self.weight
-        expected = expected_errors(self.errors, weight, self.variances, self.is_process)
+        expected = expected_errors(self.errors, weight, self.variances, self.is_process, self.noise)
         return int(np.argmin(expected))
