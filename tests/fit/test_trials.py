@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from tests.fit.made_up import CLEAN, X, Y, search, trial
 
-from localegop import LocalEGOPRegressor
+from localegop import LocalEGOPClassifier, LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial, SlopePolynomial
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
+from localegop._engine.logistic_process import LogisticProcess
 from localegop._fit import trials
 from localegop._fit.plan import _start
 from localegop._fit.process import ProcessBackend
@@ -115,6 +116,28 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert precise == (labels is CLEAN)
     expected = {Polynomial, SlopePolynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
     assert len(looked) == len(expected) and set(looked) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "most_rows", "kinds"),
+    [
+        ({}, MOST_ROWS, {GlobalKriging, LogisticProcess}),
+        ({}, 200, {LogisticProcess, Polynomial}),
+        ({"max_neighbors": 60}, MOST_ROWS, {Polynomial}),
+        ({"final": "polynomial"}, MOST_ROWS, {Polynomial}),
+    ],
+    ids=["few rows", "many rows", "few neighbors", "polynomial"],
+)
+def test_polynomials_of_classes_do_not_compete_with_processes_of_all_rows(
+    monkeypatch, parameters, most_rows, kinds
+):
+    monkeypatch.setattr("localegop._engine.settings.MOST_ROWS", most_rows)
+    backend = ProcessBackend(merge_rows(X, np.eye(2)[(Y > 0.0).astype(int)], np.ones(240)))
+    settings = LocalEGOPClassifier(n_iter=1, n_jobs=1, **parameters)._settings()
+    found = Search(backend, _start(backend, settings), draw_folds(240, 0))
+    one = Trial(found, found.start)
+    assert {type(each.final) for each in one.opening.choices} - {Kriging} == kinds
+    assert any(type(each.final) is Polynomial for each in one.race.choices) is (Polynomial in kinds)
 
 
 @pytest.mark.parametrize(("times", "compete"), [(1.9, True), (2.1, False)])

@@ -224,14 +224,17 @@ class Trial(Generic[D, M_co]):
         """Whether a kind of final fits may be better than what has this error here.
 
         Local kriging, which is slow, is hardly better than processes of all rows if errors are large.
+        Nor are polynomials of classes, which would take half of the time of a fit.
         The others hardly are where they were clearly worse in all axes so far; logistic fits follow them.
         """
         if kind is LogisticProcess:
             return self.search.settings.may_use_logistic_process(self.start.data.n)
+        if kind is Polynomial and self.search.settings.classifies:
+            return not self.search.may_use_all_rows
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
         clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
-        return self.search.settings.classifies or not clearly_worse
+        return not clearly_worse
 
     def _find_first(self, kind: type) -> list[Choice]:
         """Find the choices of a kind that come through a first look; none if there may be none."""
