@@ -15,6 +15,7 @@ from localegop._fit.plan import _start
 from localegop._fit.process import ProcessBackend
 from localegop._fit.trials import Search, Trial, anchor_points
 from localegop._selection.folds import draw_folds
+from localegop._selection.global_search import GlobalSearch
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,29 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert len(looked) == len(expected) and set(looked) == expected
 
 
+def search_of_classes(**parameters):
+    backend = ProcessBackend(merge_rows(X, np.eye(2)[(Y > 0.0).astype(int)], np.ones(240)))
+    settings = LocalEGOPClassifier(n_iter=1, n_jobs=1, **parameters)._settings()
+    return Search(backend, _start(backend, settings), draw_folds(240, 0))
+
+
+def test_of_classes_further_trials_begin_with_the_process_that_was_best(monkeypatch):
+    begun, best_near = [], GlobalSearch.best
+    monkeypatch.setattr(
+        GlobalSearch, "best", lambda self, guesses: begun.append(guesses) or best_near(self, guesses)
+    )
+    for found, counts in ((search_of_classes(), [2, 1]), (search(n_iter=1), [2, 2])):
+        begun.clear()
+        first = Trial(found, found.start).global_processes
+        again = Trial(found, found.start).global_processes
+        assert [len(guesses) for guesses in begun] == counts
+        assert again[0].rough == first[0].rough
+    found = search_of_classes()
+    first = Trial(found, found.start).global_processes[0]
+    Trial(found, found.start).global_processes  # noqa: B018
+    assert begun[-1][0].length == pytest.approx(first.length) and begun[-1][0].ridge == first.ridge
+
+
 @pytest.mark.parametrize(
     ("parameters", "most_rows", "kinds"),
     [
@@ -132,9 +156,7 @@ def test_polynomials_of_classes_do_not_compete_with_processes_of_all_rows(
     monkeypatch, parameters, most_rows, kinds
 ):
     monkeypatch.setattr("localegop._engine.settings.MOST_ROWS", most_rows)
-    backend = ProcessBackend(merge_rows(X, np.eye(2)[(Y > 0.0).astype(int)], np.ones(240)))
-    settings = LocalEGOPClassifier(n_iter=1, n_jobs=1, **parameters)._settings()
-    found = Search(backend, _start(backend, settings), draw_folds(240, 0))
+    found = search_of_classes(**parameters)
     one = Trial(found, found.start)
     assert {type(each.final) for each in one.opening.choices} - {Kriging} == kinds
     assert any(type(each.final) is Polynomial for each in one.race.choices) is (Polynomial in kinds)

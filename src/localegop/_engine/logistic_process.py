@@ -40,9 +40,10 @@ from localegop._engine.logit_search import PenalizedLoss, curvatures, inverse_of
 Array = NDArray[np.float64]
 
 MOST_ROWS = 10_000  # for more of them what fits leave behind takes too long
+MOST_AT_ONCE = 1000  # rows of which all covariances are found at once, which takes less time
 MOST_PLACES = 200  # rows whose covariances are the functions
-EXPLAINED = 1e-7  # share of the largest covariance of a row below which places explain it
-ENOUGH, NEARLY = 1e-6, 1e-4  # shares of the loss that are not worth another; the same for a rough look
+EXPLAINED = 1e-5  # share of the largest covariance of a row below which places explain it
+ENOUGH = 1e-6  # share of the loss that is not worth another iteration
 LEAST_LEFT = 1e-3  # of the second derivative, where a row is taken away
 MOST_LOGIT, SMALLEST = 50.0, 1e-300
 
@@ -229,16 +230,18 @@ def find_functions(process: GlobalKriging, rows: Array, most: int) -> Functions:
     trend = TREND * (1.0 + np.sum(rows**2, axis=1) / process.length**2)
     left = 1.0 + trend
     enough = EXPLAINED * float(left.max())
-    functions = np.zeros((len(rows), min(most, len(rows))))
+    known = covariances(process, rows, rows) if len(rows) <= MOST_AT_ONCE else None
+    functions = np.zeros((min(most, len(rows)), len(rows)))
     places: list[int] = []
-    for j in range(functions.shape[1]):
+    for j in range(len(functions)):
         place = int(np.argmax(left))
         if left[place] <= enough:
             break
-        column = covariances(process, rows[[place]], rows)[0] - functions[:, :j] @ functions[place, :j]
+        column = covariances(process, rows[[place]], rows)[0] if known is None else known[place]
+        column = column - functions[:j, place] @ functions[:j]
         column[places] = 0.0
-        functions[:, j] = column / np.sqrt(column[place])
-        left = np.maximum(left - functions[:, j] ** 2, 0.0)
+        functions[j] = column / np.sqrt(column[place])
+        left = np.maximum(left - functions[j] ** 2, 0.0)
         left[place] = 0.0
         places.append(place)
-    return Functions(np.array(places, dtype=np.intp), np.ascontiguousarray(functions[:, : len(places)]))
+    return Functions(np.array(places, dtype=np.intp), np.ascontiguousarray(functions[: len(places)].T))

@@ -29,14 +29,20 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT, Progress
 from localegop._selection.folds import MOST_TESTED
-from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows, from_fewer_rows
+from localegop._selection.global_search import STARTS as PROCESS_STARTS
+from localegop._selection.global_search import (
+    GlobalSearch,
+    Guess,
+    as_choice,
+    for_more_rows,
+    from_fewer_rows,
+)
 from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.logistic_search import (
     MOST_SEARCHED,
     STARTS,
-    Guess,
     best_logistic_processes,
     mixtures,
 )
@@ -92,6 +98,7 @@ class Search(Generic[D, M_co]):
         default_factory=dict
     )  # by kind of final fits, in any axes so far
     guesses: list[Guess] = field(default_factory=lambda: list(STARTS))  # of logistic processes
+    process_guesses: list[Guess] = field(default_factory=lambda: list(PROCESS_STARTS))  # of others
 
     def note_errors(self, race: Race) -> None:
         """Note the least errors of each kind of final fits that a race has seen."""
@@ -354,12 +361,16 @@ class Trial(Generic[D, M_co]):
     def global_processes(self) -> list[GlobalKriging]:
         """Find a smooth and a rough global process by their errors at the anchors of the first fold.
 
-        If one is clearly worse it is left out.
+        If one is clearly worse it is left out. Of classes the best is where further trials begin, alone:
+        logistic processes, of which there are both, are mostly better.
         """
         anchors = self.holdout.fold(0).anchors
         given = anchors.rows, anchors.labels, anchors.sample_weight
         search = GlobalSearch(*given, self.search.settings.threads)
-        best, *others = search.best(search.first_guesses())
+        guesses = self.search.process_guesses
+        best, *others = search.best(search.first_guesses(guesses))
+        if self.search.settings.classifies:
+            guesses[:] = [search.guess_from(best)]
         limit = NOT_CLEARLY_WORSE * search.error(best)
         return [best, *(one for one in others if search.error(one) < limit)]
 

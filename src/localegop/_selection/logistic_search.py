@@ -12,18 +12,15 @@ from numpy.typing import NDArray
 from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
 from localegop._engine.logistic_process import (
-    NEARLY,
     Functions,
     LogisticProcess,
     SolvedLogistic,
     find_functions,
 )
 from localegop._engine.mixture import Mixture
-from localegop._selection.global_search import as_choice, descend, typical_length
+from localegop._selection.global_search import Guess, as_choice, descend, typical_length
 
 Array = NDArray[np.float64]
-
-Guess = tuple[float, float, bool]  # length in typical distances, ridge, roughness
 
 STARTS: tuple[Guess, ...] = (
     (2.0, 1e-1, False),
@@ -34,6 +31,7 @@ MOST_SEARCHED = 4000  # rows that are looked at
 FEW_PLACES = 80  # of the processes that are compared
 MOST_LENGTHS = 4  # whose functions are kept, for other ridges
 BETTER = 0.995  # share of the log loss that is worth a move
+NEARLY = 1e-4  # share of the loss that is not worth another iteration
 LEAST_RIDGE, MOST_RIDGE = 1e-5, 10.0
 LONGEST = 64.0  # in typical distances: the rest is a linear regression
 
