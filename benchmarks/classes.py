@@ -32,7 +32,9 @@ REAL += ("texture", "wdbc")
 MADE = ("helix D=5", "helix D=20", "annulus", "ring")
 SHIPPED = ("digits", "breast_cancer", "wine", "iris")
 MOST_TEST, BINS = 1500, 15
+COVERAGE, DRAWS = 0.9, 100  # of prediction sets; draws of labels from probabilities
 MEASURES = ("error", "log loss", "Brier", "ECE", "seconds")
+TITLES = {"seconds": "seconds of one processor for a fit, tuning included"}
 
 
 def load(name: str, rows: int, seed: int) -> dict[str, Any] | None:
@@ -104,6 +106,18 @@ def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     return sum(gaps) / len(y)
 
 
+def chance_error(p: np.ndarray) -> float:
+    """Mean calibration error of probabilities (m, K) if they are right: few rows never show just these."""
+    rng, sure = np.random.default_rng(0), p.max(axis=1)
+    drawn = rng.random((DRAWS, len(sure))) < sure
+    return float(np.mean([calibration_error(p, np.where(right, p.argmax(axis=1), -1)) for right in drawn]))
+
+
+def chance_of_coverage(n: int, n_test: int, seeds: int, coverage: float = COVERAGE) -> float:
+    """Standard deviation of the share that exact sets cover, calibrated and tested at so many rows."""
+    return float(np.sqrt(coverage * (1.0 - coverage) * (1.0 / n + 1.0 / n_test) / seeds))
+
+
 def measure(method: Method, data: dict[str, Any], seed: int) -> dict[str, float]:
     """Fit a method and measure its probabilities at the test rows; time is that of the processor."""
     X, y = data["X"], data["y"]
@@ -124,9 +138,9 @@ def measure(method: Method, data: dict[str, Any], seed: int) -> dict[str, float]
     if data["truth"] is not None:
         found["excess"] = excess_loss(p, data["truth"])
     if hasattr(model, "predict_set"):
-        found["covered"] = float(
-            np.mean(model.predict_set(data["X_test"], 0.9)[np.arange(len(truth)), truth])
-        )
+        sets = model.predict_set(data["X_test"], COVERAGE)
+        found["covered"] = float(np.mean(sets[np.arange(len(truth)), truth]))
+        found["ECE by chance"] = chance_error(p)
     return found
 
 
@@ -196,16 +210,39 @@ def report(results: dict[str, dict[str, Any]], rows: int) -> list[str]:
             lines.append(
                 [f"**ours over xRFM's, geometric mean: {time_ratio(table):.2f}**", *([""] * len(keys))]
             )
-        title = "seconds of one processor for a fit, tuning included" if what == "seconds" else what
-        parts += [f"{title[0].upper()}{title[1:]}:", "", *markdown_table(["set", *labels], lines), ""]
+        title, header = TITLES.get(what, what), ["set", *labels]
+        if what == "ECE" and "local_egop" in keys:
+            by_chance = means(results, rows, "ECE by chance")
+            header.append("LocalEGOPClassifier, if its probabilities were right")
+            lines = [[*line, *_cell(by_chance, line[0])] for line in lines]
+        parts += [f"{title[0].upper()}{title[1:]}:", "", *markdown_table(header, lines), ""]
     excess, covered = means(results, rows, "excess"), means(results, rows, "covered")
     if excess:
         lines = [[name, *(f"{excess[name].get(k, np.nan):.3g}" for k in keys)] for name in excess]
         title = "Log loss beyond that of the true probabilities, where these are known:"
         parts += [title, "", *markdown_table(["set", *labels], lines), ""]
-    lines = [[name, f"{each['local_egop']:.3f}"] for name, each in covered.items()]
-    title = "Share of test rows whose class is in `predict_set(X, coverage=0.9)`:"
-    return [*parts, title, "", *markdown_table(["set", "covered"], lines)]
+    return [*parts, *_coverage_table(results, rows, covered)]
+
+
+def _coverage_table(
+    results: dict[str, dict[str, Any]], rows: int, covered: dict[str, dict[str, float]]
+) -> list[str]:
+    """Table of the shares that prediction sets cover."""
+    sizes, tested = means(results, rows, "n"), means(results, rows, "n_test")
+    seeds = len({cell.split("|")[3] for cell in results})
+    lines = []
+    for name, each in covered.items():
+        doubt = chance_of_coverage(sizes[name]["local_egop"], tested[name]["local_egop"], seeds)
+        lines.append([name, f"{each['local_egop']:.3f}", f"{doubt:.3f}"])
+    title = (
+        "Share of test rows whose class is in `predict_set(X, coverage=0.9)`, and what it varies by chance:"
+    )
+    return [title, "", *markdown_table(["set", "covered", "by chance"], lines)]
+
+
+def _cell(table: dict[str, dict[str, float]], name: str) -> list[str]:
+    """Return ours for a set; nothing for a line of ranks."""
+    return [f"{table[name]['local_egop']:.3g}" if name in table else ""]
 
 
 def draw(results: dict[str, dict[str, Any]], rows: int) -> Any:

@@ -12,6 +12,25 @@ def test_measures_are_what_they_say():
     assert classes.calibration_error(p, y) == pytest.approx((abs(1 - 0.8) + 0.6 + abs(1 - 0.9)) / 3)
 
 
+def test_right_probabilities_have_an_error_by_chance_that_more_rows_make_smaller():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1.0, 1.0, 1.0], 4000)
+    drawn = np.array([[rng.choice(3, p=each) for each in p] for _ in range(5)])
+    seen = np.mean([classes.calibration_error(p, y) for y in drawn])
+    assert classes.chance_error(p) == pytest.approx(seen, rel=0.3)
+    assert classes.chance_error(p[:250]) == pytest.approx(4.0 * classes.chance_error(p), rel=0.2)
+    assert classes.chance_error(np.tile([1.0, 0.0], (50, 1))) == 0.0
+
+
+def test_shares_of_covered_rows_vary_as_those_of_exact_sets_do():
+    rng = np.random.default_rng(2)
+    scores = rng.random((3000, 2, 300))  # of calibrating and of test rows
+    limits = np.sort(scores[:, 0, :100], axis=1)[:, 90]  # the share of 101 that is asked for, rounded up
+    covered = np.mean(scores[:, 1] <= limits[:, None], axis=1)
+    assert classes.chance_of_coverage(100, 300, 1) == pytest.approx(covered.std(), rel=0.1)
+    assert classes.chance_of_coverage(100, 300, 4) == classes.chance_of_coverage(100, 300, 1) / 2.0
+
+
 def test_ranks_are_over_real_sets_that_all_have():
     table = {
         "iris": {"a": 0.1, "b": 0.2},

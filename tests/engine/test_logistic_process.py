@@ -5,9 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from localegop._engine import logistic_process
 from localegop._engine.global_kriging import GlobalKriging, SolvedProcess, covariances
 from localegop._engine.link import with_doubt
-from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic, find_functions
+from localegop._engine.logistic_process import (
+    EXPLAINED,
+    LogisticProcess,
+    SolvedLogistic,
+    find_functions,
+)
 from localegop._engine.mixture import Mixture, SolvedMixture
 
 N, DIMENSION, CLASSES = 90, 2, 3
@@ -49,7 +55,17 @@ def test_functions_explain_the_covariances():
     process = GlobalKriging(3.0, 0.1)
     places, functions = find_functions(process, rows, 60)
     assert len(set(places.tolist())) == len(places) == functions.shape[1] < 60
-    np.testing.assert_allclose(functions @ functions.T, covariances(process, rows, rows), atol=1e-4)
+    whole = covariances(process, rows, rows)
+    np.testing.assert_allclose(functions @ functions.T, whole, atol=EXPLAINED * whole.max())
+
+
+def test_functions_are_the_same_whether_all_covariances_are_found_at_once(monkeypatch):
+    rows, _, _ = sample()
+    known = find_functions(PROCESSES[1], rows, 40)
+    monkeypatch.setattr(logistic_process, "MOST_AT_ONCE", N - 1)
+    found = find_functions(PROCESSES[1], rows, 40)
+    assert (found.places == known.places).all()
+    np.testing.assert_allclose(found.values, known.values, atol=1e-10)
 
 
 @BY_NAME

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 from tests.fit.made_up import CLEAN, X, Y, search, trial
 
-from localegop import LocalEGOPRegressor
+from localegop import LocalEGOPClassifier, LocalEGOPRegressor
 from localegop._data.rows import merge_rows
 from localegop._engine.choice import Choice
 from localegop._engine.final_fits import Kriging, Polynomial, SlopePolynomial
 from localegop._engine.global_kriging import MOST_ROWS, GlobalKriging
+from localegop._engine.logistic_process import LogisticProcess
 from localegop._fit import trials
 from localegop._fit.plan import _start
 from localegop._fit.process import ProcessBackend
 from localegop._fit.trials import Search, Trial, anchor_points
 from localegop._selection.folds import draw_folds
+from localegop._selection.global_search import GlobalSearch
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,49 @@ def test_a_trial_may_begin_with_one_kind_and_the_others_join_later(monkeypatch, 
     assert precise == (labels is CLEAN)
     expected = {Polynomial, SlopePolynomial, GlobalKriging, kind} | ({Kriging} if precise else set())
     assert len(looked) == len(expected) and set(looked) == expected
+
+
+def search_of_classes(**parameters):
+    backend = ProcessBackend(merge_rows(X, np.eye(2)[(Y > 0.0).astype(int)], np.ones(240)))
+    settings = LocalEGOPClassifier(n_iter=1, n_jobs=1, **parameters)._settings()
+    return Search(backend, _start(backend, settings), draw_folds(240, 0))
+
+
+def test_of_classes_further_trials_begin_with_the_process_that_was_best(monkeypatch):
+    begun, best_near = [], GlobalSearch.best
+    monkeypatch.setattr(
+        GlobalSearch, "best", lambda self, guesses: begun.append(guesses) or best_near(self, guesses)
+    )
+    for found, counts in ((search_of_classes(), [2, 1]), (search(n_iter=1), [2, 2])):
+        begun.clear()
+        first = Trial(found, found.start).global_processes
+        again = Trial(found, found.start).global_processes
+        assert [len(guesses) for guesses in begun] == counts
+        assert again[0].rough == first[0].rough
+    found = search_of_classes()
+    first = Trial(found, found.start).global_processes[0]
+    Trial(found, found.start).global_processes  # noqa: B018
+    assert begun[-1][0].length == pytest.approx(first.length) and begun[-1][0].ridge == first.ridge
+
+
+@pytest.mark.parametrize(
+    ("parameters", "most_rows", "kinds"),
+    [
+        ({}, MOST_ROWS, {GlobalKriging, LogisticProcess}),
+        ({}, 200, {LogisticProcess, Polynomial}),
+        ({"max_neighbors": 60}, MOST_ROWS, {Polynomial}),
+        ({"final": "polynomial"}, MOST_ROWS, {Polynomial}),
+    ],
+    ids=["few rows", "many rows", "few neighbors", "polynomial"],
+)
+def test_polynomials_of_classes_do_not_compete_with_processes_of_all_rows(
+    monkeypatch, parameters, most_rows, kinds
+):
+    monkeypatch.setattr("localegop._engine.settings.MOST_ROWS", most_rows)
+    found = search_of_classes(**parameters)
+    one = Trial(found, found.start)
+    assert {type(each.final) for each in one.opening.choices} - {Kriging} == kinds
+    assert any(type(each.final) is Polynomial for each in one.race.choices) is (Polynomial in kinds)
 
 
 @pytest.mark.parametrize(("times", "compete"), [(1.9, True), (2.1, False)])

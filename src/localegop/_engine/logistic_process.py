@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.global_kriging import (
@@ -36,18 +35,24 @@ from localegop._engine.global_kriging import (
     kernels,
 )
 from localegop._engine.link import log_losses, softmax, with_doubt
+from localegop._engine.logit_search import PenalizedLoss, curvatures, inverse_of
 
 Array = NDArray[np.float64]
 
 MOST_ROWS = 10_000  # for more of them what fits leave behind takes too long
+MOST_AT_ONCE = 1000  # rows of which all covariances are found at once, which takes less time
 MOST_PLACES = 200  # rows whose covariances are the functions
-EXPLAINED = 1e-7  # share of the largest covariance of a row below which places explain it
-MOST_ITERATIONS = 200  # of the search
-ENOUGH, NEARLY = 1e-6, 1e-4  # shares of the loss that are not worth another; the same for a rough look
+EXPLAINED = 1e-5  # share of the largest covariance of a row below which places explain it
+ENOUGH = 1e-6  # share of the loss that is not worth another iteration
 LEAST_LEFT = 1e-3  # of the second derivative, where a row is taken away
 MOST_LOGIT, SMALLEST = 50.0, 1e-300
-ROUNDING = 1e-13
-STEEPEST = 0.5  # of the log loss of any logit: no second derivative is larger
+
+
+class Functions(NamedTuple):
+    """Places (M,) among rows, and functions (n, M) at the rows that are not correlated."""
+
+    places: NDArray[np.intp]
+    values: Array
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,11 @@ class LogisticProcess(GlobalKriging):
 
 
 class SolvedLogistic(SolvedProcess):
-    """The most probable logits for one-hot labels (n, K) of rows (n, D)."""
+    """The most probable logits for one-hot labels (n, K) of rows (n, D).
+
+    ``functions`` are those of :func:`find_functions`, if they are known; ``near`` is what
+    :meth:`PenalizedLoss.least` may start from.
+    """
 
     process: LogisticProcess
 
@@ -74,7 +83,8 @@ class SolvedLogistic(SolvedProcess):
         rows: Array,
         labels: Array,
         sample_weight: Array,
-        most_places: int = MOST_PLACES,
+        functions: Functions | None = None,
+        near: Array | None = None,
         enough: float = ENOUGH,
     ) -> None:
         self.process, self.rows, self.sample_weight = process, rows, sample_weight
@@ -82,11 +92,14 @@ class SolvedLogistic(SolvedProcess):
         smoothed = np.sum(weight * labels, axis=0) + 0.5
         self.means: Array = np.log(smoothed / smoothed.sum())  # logits of no slope
         with limited_blas(1, 1):  # sums of BLAS may depend on the number of threads
-            places, self._functions = find_functions(process, rows, most_places)
+            places, self._functions = functions or find_functions(process, rows, MOST_PLACES)
             self.places = np.ascontiguousarray(rows[places])
             self._apart = self._functions[places]
-            self.theta = self._search(enough)
-            self.probabilities: Array = softmax(self.means + self._functions @ self.theta)
+            given = labels, sample_weight, self.means, process.ridge
+            self._loss = PenalizedLoss(self._functions, *given)
+            self.theta = self._loss.least(enough, near)
+            self.logits = self._loss.logits(self.theta)
+            self.probabilities: Array = softmax(self.logits)
             self.dual = self._of_places(self.theta)
 
     def _of_places(self, theta: Array) -> Array:
@@ -94,45 +107,13 @@ class SolvedLogistic(SolvedProcess):
         found: Array = solve_triangular(self._apart, theta, lower=True, trans="T", check_finite=False)
         return np.ascontiguousarray(found)
 
-    def _search(self, enough: float) -> Array:
-        """Coefficients (M, K) of the least penalized loss.
-
-        They are looked for in coordinates in which the bound of the second derivatives is the unit matrix.
-        """
-        weight, ridge, functions = self.sample_weight, self.process.ridge, self._functions
-        bound = functions.T @ (STEEPEST * weight[:, None] * functions)
-        factor = _factor(bound, ridge)
-        scaled = solve_triangular(factor, functions.T, lower=True, check_finite=False).T
-        apart = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
-        penalty = ridge * (apart @ apart.T)
-        shape = (functions.shape[1], self.labels.shape[1])
-
-        def loss(flat: Array) -> tuple[float, Array]:
-            u = flat.reshape(shape)
-            logits = self.means + scaled @ u
-            largest = logits.max(axis=1, keepdims=True)
-            powers = np.exp(logits - largest)
-            total = powers.sum(axis=1, keepdims=True)
-            logs = logits - largest - np.log(total)
-            pulled = penalty @ u
-            value = -float(np.sum(weight * np.sum(self.labels * logs, axis=1)))
-            slope = scaled.T @ (weight[:, None] * (powers / total - self.labels)) + pulled
-            return value + 0.5 * float(np.sum(u * pulled)), slope.ravel()
-
-        options = {"maxiter": MOST_ITERATIONS, "ftol": enough, "gtol": 1e-8, "maxcor": 10}
-        found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
-        u = found.x.reshape(shape)
-        return np.asarray(solve_triangular(factor, u, lower=True, trans="T", check_finite=False))
-
     @cached_property
     def _inverses(self) -> list[Array]:
         """Inverse (M, M) of the second derivatives in the coefficients of each class."""
         found = []
         with limited_blas(1, 1):
-            for curve in (self.sample_weight[:, None] * curvatures(self.probabilities)).T[:, :, None]:
-                system = self._functions.T @ (curve * self._functions)
-                factor = _factor(system, self.process.ridge)
-                apart = solve_triangular(factor, np.eye(len(system)), lower=True, check_finite=False)
+            for curve in (self.sample_weight[:, None] * curvatures(self.probabilities)).T:
+                apart = inverse_of(self._loss.factor(curve))
                 found.append(apart.T @ apart)
         return found
 
@@ -234,23 +215,6 @@ class SolvedLogistic(SolvedProcess):
         return factors
 
 
-def _factor(products: Array, ridge: float) -> Array:
-    """Lower factor of sums of products with a ridge, which is raised if rounding asks for it."""
-    added = ridge + ROUNDING * float(np.diagonal(products).max())
-    return np.asarray(np.linalg.cholesky(products + added * np.eye(len(products))), dtype=float)
-
-
-def curvatures(p: Array) -> Array:
-    """Second derivatives (n, K) of the log loss as one logit goes up and the others down.
-
-    These go down in proportion to their probabilities, as they do where labels change.
-    """
-    others = 1.0 - p
-    squares = np.sum(p**2, axis=1, keepdims=True) - p**2
-    found: Array = p * (others + squares / np.maximum(others, 1e-150))
-    return found
-
-
 def of_probabilities(p: Array, slopes: Array) -> Array:
     """Gradients (q, K, D) of probabilities (q, K) from those of their logits."""
     mean = np.einsum("qk,qkd->qd", p, slopes, optimize=False)
@@ -258,7 +222,7 @@ def of_probabilities(p: Array, slopes: Array) -> Array:
     return found
 
 
-def find_functions(process: GlobalKriging, rows: Array, most: int) -> tuple[Array, Array]:
+def find_functions(process: GlobalKriging, rows: Array, most: int) -> Functions:
     """Places (M,) among rows, and functions (n, M) there that are not correlated: a pivoted factor.
 
     Each place is the row whose covariance the places before explain least; of equal ones the first.
@@ -266,16 +230,18 @@ def find_functions(process: GlobalKriging, rows: Array, most: int) -> tuple[Arra
     trend = TREND * (1.0 + np.sum(rows**2, axis=1) / process.length**2)
     left = 1.0 + trend
     enough = EXPLAINED * float(left.max())
-    functions = np.zeros((len(rows), min(most, len(rows))))
+    known = covariances(process, rows, rows) if len(rows) <= MOST_AT_ONCE else None
+    functions = np.zeros((min(most, len(rows)), len(rows)))
     places: list[int] = []
-    for j in range(functions.shape[1]):
+    for j in range(len(functions)):
         place = int(np.argmax(left))
         if left[place] <= enough:
             break
-        column = covariances(process, rows[[place]], rows)[0] - functions[:, :j] @ functions[place, :j]
+        column = covariances(process, rows[[place]], rows)[0] if known is None else known[place]
+        column = column - functions[:j, place] @ functions[:j]
         column[places] = 0.0
-        functions[:, j] = column / np.sqrt(column[place])
-        left = np.maximum(left - functions[:, j] ** 2, 0.0)
+        functions[j] = column / np.sqrt(column[place])
+        left = np.maximum(left - functions[j] ** 2, 0.0)
         left[place] = 0.0
         places.append(place)
-    return np.array(places, dtype=np.intp), np.ascontiguousarray(functions[:, : len(places)])
+    return Functions(np.array(places, dtype=np.intp), np.ascontiguousarray(functions[: len(places)].T))

@@ -29,14 +29,20 @@ from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT, Progress
 from localegop._selection.folds import MOST_TESTED
-from localegop._selection.global_search import GlobalSearch, as_choice, for_more_rows, from_fewer_rows
+from localegop._selection.global_search import STARTS as PROCESS_STARTS
+from localegop._selection.global_search import (
+    GlobalSearch,
+    Guess,
+    as_choice,
+    for_more_rows,
+    from_fewer_rows,
+)
 from localegop._selection.gradient_search import find_gradient_processes
 from localegop._selection.holdout import Holdout, LearnedFold, weighted_means
 from localegop._selection.kriging import PRECISE, later_processes, noisy_processes, smooth_processes
 from localegop._selection.logistic_search import (
     MOST_SEARCHED,
     STARTS,
-    Guess,
     best_logistic_processes,
     mixtures,
 )
@@ -92,6 +98,7 @@ class Search(Generic[D, M_co]):
         default_factory=dict
     )  # by kind of final fits, in any axes so far
     guesses: list[Guess] = field(default_factory=lambda: list(STARTS))  # of logistic processes
+    process_guesses: list[Guess] = field(default_factory=lambda: list(PROCESS_STARTS))  # of others
 
     def note_errors(self, race: Race) -> None:
         """Note the least errors of each kind of final fits that a race has seen."""
@@ -230,14 +237,17 @@ class Trial(Generic[D, M_co]):
         """Whether a kind of final fits may be better than what has this error here.
 
         Local kriging, which is slow, is hardly better than processes of all rows if errors are large.
+        Nor are polynomials of classes, which would take half of the time of a fit.
         The others hardly are where they were clearly worse in all axes so far; logistic fits follow them.
         """
         if kind is LogisticProcess:
             return self.search.settings.may_use_logistic_process(self.start.data.n)
+        if kind is Polynomial and self.search.settings.classifies:
+            return not self.search.may_use_all_rows
         if kind is Kriging:
             return not (self.search.may_use_all_rows and FINE < least < math.inf)
         clearly_worse = self.search.least_errors.get(kind, 0.0) > CLEARLY_WORSE * least
-        return self.search.settings.classifies or not clearly_worse
+        return not clearly_worse
 
     def _find_first(self, kind: type) -> list[Choice]:
         """Find the choices of a kind that come through a first look; none if there may be none."""
@@ -357,14 +367,18 @@ class Trial(Generic[D, M_co]):
     def global_processes(self) -> list[GlobalKriging]:
         """Find a smooth and a rough global process by their errors at the anchors of the first fold.
 
-        If one is clearly worse it is left out.
+        If one is clearly worse it is left out. Of classes the best is where further trials begin, alone:
+        logistic processes, of which there are both, are mostly better.
         """
         if self.known is not None:
             return [self.known]
         anchors = self.holdout.fold(0).anchors
         given = anchors.rows, anchors.labels, anchors.sample_weight
         search = GlobalSearch(*given, self.search.settings.threads)
-        best, *others = search.best(search.first_guesses())
+        guesses = self.search.process_guesses
+        best, *others = search.best(search.first_guesses(guesses))
+        if self.search.settings.classifies:
+            guesses[:] = [search.guess_from(best)]
         limit = NOT_CLEARLY_WORSE * search.error(best)
         return [best, *(one for one in others if search.error(one) < limit)]
 

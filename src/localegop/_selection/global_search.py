@@ -24,7 +24,9 @@ from localegop._engine.threads import work_together
 Array = NDArray[np.float64]
 P = TypeVar("P", bound=GlobalKriging)
 
-STARTS = ((2.0, 1e-3, False), (8.0, 1e-2, True))  # lengths in typical distances, ridge, roughness
+Guess = tuple[float, float, bool]  # length in typical distances, ridge, roughness
+
+STARTS: tuple[Guess, ...] = ((2.0, 1e-3, False), (8.0, 1e-2, True))
 MOVES = ((1.0, 10.0), (1.0, 0.1), (2.0, 1.0), (0.5, 1.0), (2.0, 0.1), (0.5, 10.0))  # of length and ridge
 FINER = (2.0**0.5, 10.0**0.5), (2.0**0.25, 10.0**0.25)  # the same, round after round, once one is chosen
 LEAST_RIDGE, MOST_RIDGE = 1e-9, 10.0
@@ -53,10 +55,14 @@ class GlobalSearch:
         self._errors: dict[GlobalKriging, float] = {}
         self._spare: list[Array] = []  # matrices to use again: new memory takes as long as filling it
 
-    def first_guesses(self) -> list[GlobalKriging]:
-        """Give processes to start from where nothing is known."""
+    def first_guesses(self, guesses: Sequence[Guess] = STARTS) -> list[GlobalKriging]:
+        """Give processes to start from; those where nothing is known if there are no guesses."""
         unit = typical_length(self.rows)
-        return [GlobalKriging(length * unit, ridge, rough) for length, ridge, rough in STARTS]
+        return [GlobalKriging(length * unit, ridge, rough) for length, ridge, rough in guesses]
+
+    def guess_from(self, process: GlobalKriging) -> Guess:
+        """Return what a process is a guess of, for rows in other axes."""
+        return process.length / typical_length(self.rows), process.ridge, process.rough
 
     def best(self, guesses: Sequence[P]) -> list[P]:
         """Find the best process near each guess; the best of all comes first."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localegop._engine.choice import Choice
 from localegop._engine.global_kriging import GlobalKriging
-from localegop._engine.logistic_process import NEARLY, LogisticProcess, SolvedLogistic
+from localegop._engine.logistic_process import (
+    Functions,
+    LogisticProcess,
+    SolvedLogistic,
+    find_functions,
+)
 from localegop._engine.mixture import Mixture
-from localegop._selection.global_search import as_choice, descend, typical_length
+from localegop._selection.global_search import Guess, as_choice, descend, typical_length
 
 Array = NDArray[np.float64]
-
-Guess = tuple[float, float, bool]  # length in typical distances, ridge, roughness
 
 STARTS: tuple[Guess, ...] = (
     (2.0, 1e-1, False),
@@ -26,7 +29,9 @@ STARTS: tuple[Guess, ...] = (
 MOVES = ((2.0, 1.0), (1.0, 0.2), (2.0, 0.2), (0.5, 1.0), (1.0, 5.0), (0.5, 5.0))  # of length and ridge
 MOST_SEARCHED = 4000  # rows that are looked at
 FEW_PLACES = 80  # of the processes that are compared
+MOST_LENGTHS = 4  # whose functions are kept, for other ridges
 BETTER = 0.995  # share of the log loss that is worth a move
+NEARLY = 1e-4  # share of the loss that is not worth another iteration
 LEAST_RIDGE, MOST_RIDGE = 1e-5, 10.0
 LONGEST = 64.0  # in typical distances: the rest is a linear regression
 
@@ -46,9 +51,18 @@ def best_logistic_processes(
         ridge = float(np.clip(process.ridge * larger, LEAST_RIDGE, MOST_RIDGE))
         return replace(process, length=length, ridge=ridge)
 
+    @lru_cache(MOST_LENGTHS)
+    def functions(length: float, rough: bool) -> Functions:
+        return find_functions(LogisticProcess(length, 1.0, rough), rows, FEW_PLACES)
+
+    before: list[Array | None] = [None]  # logits of the process that was looked at last
+
     @cache
     def error(process: LogisticProcess) -> float:
-        return SolvedLogistic(process, rows, labels, sample_weight, FEW_PLACES, NEARLY).loo_log_loss
+        some = functions(process.length, process.rough)
+        solved = SolvedLogistic(process, rows, labels, sample_weight, some, before[0], NEARLY)
+        before[0] = solved.logits
+        return solved.loo_log_loss
 
     starts = [LogisticProcess(length * unit, ridge, rough) for length, ridge, rough in guesses]
     found = sorted((descend(start, MOVES, moved, error, BETTER) for start in starts), key=error)
