@@ -114,6 +114,10 @@ def test_leaving_rows_out_is_fitting_without_their_equations() -> None:
         assert factor == pytest.approx(expected, rel=1e-5)
     labels = sample()[1]
     assert of.loo_residuals[[4, 33]] == pytest.approx(labels[[4, 33]] - alone.value, rel=1e-9)
+    rows, _, weight, slopes, directions = sample()
+    given = GivenSlopes(slopes, np.eye(3), directions)
+    kept = SolvedSparsely(PROCESS, rows, labels, weight, given, for_residuals=True)
+    assert np.array_equal(kept.loo_residuals, of.loo_residuals)
     step = 1e-5
     keep = np.append(np.delete(np.arange(N), 4), N + np.flatnonzero(of.slopes.row != 4))
     of.__dict__["_coefficients"] = dense(of, keep)["dual"]

@@ -154,3 +154,10 @@ def test_the_best_of_the_processes_with_slopes_goes_on():
     assert race.choices == [processes[1], choices(3)[2]]
     _keep_one_with_slopes(race)
     assert len(race.choices) == 2 and race.errors.shape == (50, 2)
+
+
+def test_a_race_that_has_met_fewer_points_meets_those_of_the_others():
+    early, late = race_of(noisy([0.0, 0.5]), points=60), race_of(noisy([0.1, 0.6]), points=100)
+    final = Final([early, late])
+    final.find_finalists(Looks(60, 100, 100, 100))
+    assert early.points == late.points == 100

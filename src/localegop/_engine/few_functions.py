@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm
+from scipy.linalg.blas import dtrmm, dtrsm
 
 from localegop._engine.blas import limited_blas
 from localegop._engine.chunks import spread_points
@@ -113,6 +113,11 @@ class InFewFunctions(SolvedProcess):
         # found @ apart.T, half of which is zeros; BLAS sees rows in memory as columns
         combined: Array = dtrmm(1.0, self._apart.T, found.T, lower=0, trans_a=1).T
         return combined
+
+    def _normal_root(self, there: Array) -> Array:
+        """For values B (N, M) of the combined functions, some W (N, M) with W W' = B S^-1 B'."""
+        root: Array = dtrsm(1.0, self._normal_factor.T, there.T, lower=0, trans_a=1).T
+        return root
 
     def _separate(self, dual: Array) -> Array:
         """Turn coefficients (M, K) of the combined functions into those of the functions."""

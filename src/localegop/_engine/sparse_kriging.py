@@ -41,6 +41,7 @@ from localegop._engine.logistic_process import LogisticProcess, SolvedLogistic
 Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 64  # whose equations are set up at a time
+MOST_KEPT = 10_000_000  # values of combined functions that are kept, as long as residuals are to be found
 ROUNDING = 1e-13  # share of the diagonal of K that is added to it, or more
 
 
@@ -65,7 +66,8 @@ def solve_process(
 class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
     """A process made of few functions, solved for the labels of all rows and all slopes there.
 
-    ``n_slopes`` of the process is how many functions a place has beside its value.
+    ``n_slopes`` of the process is how many functions a place has beside its value. Where ``loo_residuals``
+    are all that is asked for, ``for_residuals`` keeps what they need, if that is not much.
     """
 
     def __init__(
@@ -75,6 +77,8 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
         labels: Array,
         sample_weight: Array,
         slopes: GivenSlopes,
+        *,
+        for_residuals: bool = False,
     ) -> None:
         self.process, self.rows, self.sample_weight = process, rows, sample_weight
         part = sample_weight / sample_weight.sum()
@@ -86,6 +90,8 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
             self.functions = Observed(rows[places], slopes.take(places).equations(process.n_slopes))
             self.labels = self._targets(labels - self.means)
             self.noise = self._noise(process.ridge)
+            few = len(self.labels) * len(self.functions) <= MOST_KEPT
+            self._kept: dict[int, Array] | None = {} if for_residuals and few else None
             self._solve()
 
     def _rows_with_slopes(self, rows: NDArray[np.intp]) -> tuple[Observed, NDArray[np.intp]]:
@@ -101,6 +107,10 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
         )
         return Observed(self.rows[rows], given), np.concatenate([rows, len(self.rows) + slopes])
 
+    def _combined_at(self, known: Observed) -> Array:
+        """Values and slopes (N, M) of the combined functions."""
+        return self._combined(covariances_of(self.process, known, self.functions))
+
     def _normal_equations(self) -> tuple[Array, Array, Array]:
         """B' B / noise (M, M), the part (M,) of all values in it, and the right-hand sides (M, K)."""
         functions = len(self.functions)
@@ -109,9 +119,11 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
         for first in range(0, len(self.rows), ROWS_AT_ONCE):
             rows = np.arange(first, min(first + ROWS_AT_ONCE, len(self.rows)))
             known, equations = self._rows_with_slopes(rows)
-            there = self._combined(covariances_of(self.process, known, self.functions))
+            there = self._combined_at(known)
+            if self._kept is not None:
+                self._kept[first] = there
             deviation = np.sqrt(self.noise[equations])
-            there /= deviation[:, None]
+            there = there / deviation[:, None]
             gram += there.T @ there
             right += there.T @ (self.labels[equations] / deviation[:, None])
             ones += (there[: len(rows)] / deviation[: len(rows), None]).sum(axis=0)
@@ -129,8 +141,7 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
     def _without(self, rows: NDArray[np.intp]) -> tuple[Array, Array, float]:
         """Value (K,) at the first of some rows without all, coefficients (M, K) and variance factor."""
         known, equations = self._rows_with_slopes(rows)
-        there = self._combined(covariances_of(self.process, known, self.functions))
-        noise = self.noise[equations]
+        there, noise = self._combined_at(known), self.noise[equations]
         back = there @ self.inverse
         inner = np.diag(noise) - back @ there.T
         residual = self.labels[equations] - there @ self.dual
@@ -177,15 +188,18 @@ class SolvedSparsely(InFewFunctions, SolvedWithSlopes):
     def _residuals_alone(self, rows: NDArray[np.intp]) -> Array:
         """Labels minus predictions (m, K) at some rows, each without what it brings."""
         known, equations = self._rows_with_slopes(rows)
-        there = self._combined(covariances_of(self.process, known, self.functions))
-        back, residual = there @ self.inverse, self.labels[equations] - there @ self.dual
+        kept = None if self._kept is None else self._kept[int(rows[0])]
+        there, noise = self._combined_at(known) if kept is None else kept, self.noise[equations]
+        residual = self.labels[equations] - there @ self.dual
+        root = self._normal_root(there)
+        counts, first = np.bincount(known.slopes.row, minlength=len(rows)), len(rows)
+        starts = first + np.cumsum(counts) - counts
         found = np.empty((len(rows), self.labels.shape[1]))
-        for k in range(len(rows)):
-            own = np.append(k, len(rows) + np.flatnonzero(known.slopes.row == k))
-            noise = self.noise[equations[own]]
-            inner = np.diag(noise) - back[own] @ there[own].T
-            share = solve_each(inner[None], residual[own][None])[0]
-            found[k] = noise[0] * share[0]
+        for count in np.unique(counts):
+            alike = np.flatnonzero(counts == count)
+            own = np.column_stack([alike, starts[alike, None] + np.arange(count)])
+            inner = np.eye(1 + count) * noise[own][:, None] - root[own] @ np.swapaxes(root[own], 1, 2)
+            found[alike] = noise[alike, None] * solve_each(inner, residual[own])[:, 0]
         return found
 
 

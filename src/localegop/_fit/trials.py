@@ -28,6 +28,7 @@ from localegop._fit.leave_one_out import final_fits
 from localegop._predict.decisions import Decisions
 from localegop._predict.rivals import Origin
 from localegop._progress import SILENT, Progress
+from localegop._selection.final import is_alone_with_slopes
 from localegop._selection.folds import MOST_TESTED
 from localegop._selection.global_search import STARTS as PROCESS_STARTS
 from localegop._selection.global_search import (
@@ -280,11 +281,9 @@ class Trial(Generic[D, M_co]):
         race.keep(MOST_COMPARED, 2 * OF_EACH_KIND)
         found = [one.final for one in race.choices if isinstance(one.final, GlobalKriging)]
         found = [one for one in found if type(one) in (GlobalKriging, GradientKriging)]
-        more = [one for one in found if isinstance(one, GradientKriging) or not self._anchors_are_all]
-        race.join([as_choice(for_more_rows(one)) for one in more])
-        race.run_to(min(2 * self.looks.first, self.looks.second))
-        _keep_one_with_slopes(race)
-        race.run_to(self.looks.second)
+        race.join([as_choice(for_more_rows(one)) for one in found if self._saw_few_rows(one)])
+        if not self._is_decided_by_slopes(race):
+            race.run_to(self.looks.second)
         best = {kind: [one for one in race.ranked if type(one.final) is kind] for kind in KINDS}
         race.join(mixtures(best[LogisticProcess], best[GlobalKriging]))
         if best[Polynomial]:
@@ -301,6 +300,24 @@ class Trial(Generic[D, M_co]):
             )
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return race
+
+    def _saw_few_rows(self, process: GlobalKriging) -> bool:
+        """Whether a process was found with some of the rows that it is solved for."""
+        if isinstance(process, GradientKriging):
+            return process.n_places == 0  # one of few functions has seen all as it grew
+        return not self._anchors_are_all
+
+    def _is_decided_by_slopes(self, race: Race) -> bool:
+        """Whether a process that knows slopes is clearly ahead of all others.
+
+        Only the best of these goes on beyond the first fold: each takes as long as all else together.
+        """
+        if not any(isinstance(one.final, GradientKriging) for one in race.choices):
+            return False
+        race.run_to(min(2 * self.looks.first, self.holdout.first_count))
+        _keep_one_with_slopes(race)
+        race.keep(MOST_COMPARED, OF_EACH_KIND)
+        return is_alone_with_slopes(race.choices)
 
     def _find_logistic(self, race: Race) -> list[Choice]:
         """Find logistic fits that come through a first look, among those like the best polynomials."""

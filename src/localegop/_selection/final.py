@@ -38,7 +38,13 @@ class Final:
         return race, replace(self.races[race].choices[k], error=float(means[k]))
 
     def find_finalists(self, looks: Looks) -> None:
-        """Let some choices meet more points, and the better half of them the points of the last look."""
+        """Let some choices meet more points, and the better half of them the points of the last look.
+
+        A race in which one process that knows slopes was clearly ahead may have met fewer than others.
+        """
+        points = self.points
+        for race in self.races:
+            race.run_to(points)
         self._keep(SEMIFINALISTS, SEMIFINALISTS_OF_EACH_KIND)
         self._run_to(looks.third)
         self._keep(FINALISTS, FINALISTS_OF_EACH_KIND)
@@ -78,8 +84,7 @@ class Final:
 
     def _run_to(self, points: int) -> None:
         """Let all meet more points, but a process that knows slopes, which takes long, not alone."""
-        left = [choice for race in self.races for choice in race.choices]
-        if len(left) == 1 and isinstance(left[0].final, GradientKriging):
+        if is_alone_with_slopes([choice for race in self.races for choice in race.choices]):
             return
         for race in self.races:
             if race.choices:
@@ -99,3 +104,8 @@ class Final:
         best = int(np.argmin(expected))
         seen, doubt = differences(*self._errors(), best)
         return bool(np.any((np.abs(seen) < SURE * doubt) & (doubt > MATTERS * expected[best])))
+
+
+def is_alone_with_slopes(choices: Sequence[Choice]) -> bool:
+    """Whether a process that knows slopes is all that is left, and takes long for nothing if it goes on."""
+    return len(choices) == 1 and isinstance(choices[0].final, GradientKriging)

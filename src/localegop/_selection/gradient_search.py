@@ -17,16 +17,27 @@ from numpy.typing import NDArray
 from localegop._engine.gradient_field import spread_points
 from localegop._engine.gradient_kriging import MOST_EQUATIONS, GradientKriging
 from localegop._engine.local_data import LocalData
+from localegop._engine.sparse_kriging import SolvedSparsely
 from localegop._engine.threads import work_together
-from localegop._selection.global_search import LEAST_RIDGE, MOST_RIDGE, descend, mean_square, typical_length
+from localegop._selection.global_search import (
+    LEAST_RIDGE,
+    MOST_RIDGE,
+    descend,
+    for_more_rows,
+    mean_square,
+    typical_length,
+)
 
 Array = NDArray[np.float64]
 
 FEW_SLOPES = 2, 4
 SEARCHED_EQUATIONS, FEWEST_ROWS = 600, 60  # of the processes that are tried
-SEARCHED_ROWS, SEARCHED_FUNCTIONS, FEWEST_SEARCHED = 200, 480, 12  # and of those made of few functions
-FEWEST_PLACES = 20
-MOST_WORK = 2e10  # of a process made of few functions, which takes about a second
+SEARCHED_ROWS, SEARCHED_FUNCTIONS, FEWEST_SEARCHED = 100, 210, 12  # and of those made of few functions
+FEWEST_PLACES, FUNCTION_SLOPES = 20, 6  # and how many slopes a place brings as functions, at most
+# Of processes made of few functions: the number of equations times the square of that of functions, and
+# that itself, in a first look and where they have grown. The last takes some seconds.
+FIRST_WORK, FIRST_FUNCTIONS = 4e9, 480
+MOST_WORK, MOST_FUNCTIONS = 8e10, 2000
 LENGTH, RIDGE, SLOPE_RIDGE = 2.0, 1e-3, 1e-2  # to start from; the length in typical distances
 # of length, ridge and slope ridge
 MOVES = (
@@ -36,24 +47,27 @@ MOVES = (
 
 
 def numbers_of_slopes(n: int, each: int) -> list[int]:
-    """Numbers of leading directions to try: a few, and as many as can be solved for with n rows."""
+    """Numbers of leading directions to try: a few, and all if n rows with these can be solved for."""
     most = min(each, MOST_EQUATIONS // n - 1)
-    return sorted({min(number, most) for number in (*FEW_SLOPES, most)}) if most > 0 else []
+    tried = (*FEW_SLOPES, each) if most == each else FEW_SLOPES
+    return sorted({min(number, most) for number in tried}) if most > 0 else []
 
 
-def functions_for(n: int, each: int) -> tuple[int, int]:
+def functions_for(
+    n: int, each: int, work: float = FIRST_WORK, most: int = FIRST_FUNCTIONS
+) -> tuple[int, int]:
     """Find of how many places a process may be made that knows so many slopes of each of n rows.
 
-    The second number is how many slopes there are functions, too. The cost of a process is the number of
-    equations times the square of that of functions, which is bounded. No places if an exact solution can
-    know all.
+    The second number is how many slopes there are functions, too: the leading ones, so that there are more
+    places. The cost of a process is the number of equations times the square of that of functions, which is
+    bounded. No places if an exact solution can know all.
     """
     equations = n * (1 + each)
     if equations <= MOST_EQUATIONS:
         return 0, each
-    functions = int((MOST_WORK / equations) ** 0.5)
-    places = min(max(functions // (1 + each), FEWEST_PLACES), n)
-    return places, max(min(each, functions // places - 1), 1)
+    functions = min(int((work / equations) ** 0.5), most)
+    places = min(max(functions // (1 + min(each, FUNCTION_SLOPES)), FEWEST_PLACES), n)
+    return places, max(min(each, FUNCTION_SLOPES, functions // places - 1), 1)
 
 
 def find_gradient_processes(data: LocalData, *, axes_are_sorted: bool = True) -> list[GradientKriging]:
@@ -108,6 +122,20 @@ class GradientSearch:
         process = GradientKriging(LENGTH * self.unit, RIDGE, False, n_slopes, SLOPE_RIDGE, n_places)
         return descend(process, MOVES, _moved, self.error)
 
+    def grow(self, process: GradientKriging) -> tuple[GradientKriging, float]:
+        """Look for length and noise of a process of few functions again, and give it all it may have.
+
+        The more functions there are, the shorter the best length may be. The error is that with some more
+        of them, since that with all takes long.
+        """
+        sample = self.sample
+        assert sample.slopes is not None
+        process = descend(process, MOVES, _moved, self.error)
+        most, _ = functions_for(sample.n, sample.slopes.most_each, MOST_WORK, MOST_FUNCTIONS)
+        more = replace(process, n_places=min(2 * process.n_places, most))
+        more = min(more, for_more_rows(more), key=self.error)
+        return replace(more, n_places=most), self.error(more)
+
     def error(self, process: GradientKriging) -> float:
         """Mean squared leave-one-out error, in units of the labels."""
         if process not in self._errors:
@@ -115,7 +143,14 @@ class GradientSearch:
         return self._errors[process]
 
     def _measure(self, process: GradientKriging) -> float:
-        return mean_square(self.sample.fresh_solution(process).loo_residuals, self.sample.sample_weight)
+        sample = self.sample
+        if process.n_places == 0:
+            return mean_square(sample.fresh_solution(process).loo_residuals, sample.sample_weight)
+        assert sample.slopes is not None
+        given = sample.rows, sample.labels, sample.sample_weight, sample.slopes
+        return mean_square(
+            SolvedSparsely(process, *given, for_residuals=True).loo_residuals, sample.sample_weight
+        )
 
 
 def _moved(process: GradientKriging, longer: float, larger: float, looser: float) -> GradientKriging:
