@@ -18,6 +18,7 @@ from localegop._selection.global_search import as_choice
 from localegop._selection.race import Race
 
 GOOD = GradientKriging(3.0, 1e-4, False, 3, 1e-3, 8)
+EXACT = GradientKriging(3.0, 1e-4, False, 3, 1e-3)
 BAD = GradientKriging(0.01, 1.0, False, 3, 10.0, 0)
 
 
@@ -37,11 +38,11 @@ class ByHand(MadeUpHoldout):
         return np.zeros(len(some))
 
 
-def trial(processes: list[GradientKriging], errors: list[float]) -> SimpleNamespace:
+def trial(processes: list[GradientKriging], errors: list[float], points: int = 50) -> SimpleNamespace:
     everything = data(100, 3)
     holdout = ByHand(errors)
     opening = Race(holdout, [as_choice(one) for one in processes])
-    opening.run_to(50)
+    opening.run_to(points)
     holdout.fold = lambda k: SimpleNamespace(everything=everything)  # type: ignore[attr-defined]
     return SimpleNamespace(opening=opening, holdout=holdout)
 
@@ -74,12 +75,14 @@ def test_what_is_far_behind_does_not_grow() -> None:
 
 
 @pytest.mark.parametrize(("errors", "decided"), [([0.1, 10.0], True), ([0.99, 1.0], False)])
-def test_a_process_that_knows_slopes_and_is_clearly_ahead_meets_one_fold_only(
-    errors: list[float], decided: bool
+@pytest.mark.parametrize(("process", "points"), [(GOOD, 30), (EXACT, 40)])
+def test_a_process_that_knows_slopes_and_is_clearly_ahead_is_all_that_is_left(
+    process: GradientKriging, points: int, errors: list[float], decided: bool
 ) -> None:
-    race = trial([GOOD, BAD], errors).opening
-    swing = 0.1 * np.random.default_rng(0).normal(size=race.errors.shape)
-    race.errors = race.errors + swing
-    race.choices[1] = as_choice(GlobalKriging(1.0, 1e-2))
-    fold = SimpleNamespace(looks=SimpleNamespace(first=25), holdout=race.holdout)
+    race = trial([process], errors, points=20).opening
+    race.join([as_choice(GlobalKriging(1.0, 1e-2))])
+    race.holdout.table += 0.1 * np.random.default_rng(0).normal(size=race.holdout.table.shape)
+    race.holdout.first_count = 30
+    fold = SimpleNamespace(looks=SimpleNamespace(first=20, second=45), holdout=race.holdout)
     assert Trial._is_decided_by_slopes(fold, race) is decided  # type: ignore[arg-type]
+    assert race.points == points and len(race.choices) == (1 if decided else 2)

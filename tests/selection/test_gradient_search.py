@@ -84,7 +84,7 @@ def test_a_process_of_few_functions_grows_to_as_many_as_there_may_be(
     many = data(100, 3)
     unit, search = typical_length(many.rows), GradientSearch(many)
     few = GradientKriging(6.0 * unit, 0.1, False, 3, 0.1, 8)
-    grown, error = search.grow(few)
+    grown, error = search.grow(few, 100)
     assert (grown.n_places, grown.n_slopes) == (30, 3)
     assert error < 0.2 * search.error(few) and grown.length < few.length
     assert search.error(grown) == pytest.approx(error, rel=1.0)  # that is with 16 places

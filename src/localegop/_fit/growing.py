@@ -27,7 +27,7 @@ from localegop._selection.race import Race
 P = TypeVar("P", bound=GlobalKriging)
 
 NOT_FAR = 3.0  # times the least error so far
-SEARCHED_ROWS = 2000
+SEARCHED_ROWS, ROWS_WITH_SLOPES = 2000, 500
 PAYS = 0.9  # share of the error that twice the functions have to come down to
 
 
@@ -60,7 +60,9 @@ def _grow_with_slopes(found: list[tuple[float, Trial[D, M_co], GradientKriging]]
 
     They are compared by errors without a row, too, as the first look sees few points.
     """
-    searches = [GradientSearch(trial.holdout.fold(0).everything) for _, trial, _ in found]
+    searches = [
+        GradientSearch.of(trial.holdout.fold(0).everything, ROWS_WITH_SLOPES) for _, trial, _ in found
+    ]
 
     def error(number: int) -> float:
         held_out, trial, process = found[number]
@@ -70,7 +72,7 @@ def _grow_with_slopes(found: list[tuple[float, Trial[D, M_co], GradientKriging]]
 
     best = min(range(len(found)), key=error)
     search, (_, trial, process) = searches[best], found[best]
-    race, (grown, limit) = trial.opening, search.grow(process)
+    race, (grown, limit) = trial.opening, search.grow(process, trial.holdout.fold(0).everything.n)
     worse = [
         isinstance(one.final, GradientKriging) and search.error(one.final) > limit for one in race.choices
     ]

@@ -310,11 +310,14 @@ class Trial(Generic[D, M_co]):
     def _is_decided_by_slopes(self, race: Race) -> bool:
         """Whether a process that knows slopes is clearly ahead of all others.
 
-        Only the best of these goes on beyond the first fold: each takes as long as all else together.
+        Only the best of these goes on: each takes as long as all else together.
         """
-        if not any(isinstance(one.final, GradientKriging) for one in race.choices):
+        informed = [one.final for one in race.choices if isinstance(one.final, GradientKriging)]
+        if not informed:
             return False
-        race.run_to(min(2 * self.looks.first, self.holdout.first_count))
+        one_fold = any(process.n_places > 0 for process in informed)  # as each takes seconds
+        points = min(2 * self.looks.first, self.looks.second)
+        race.run_to(min(points, self.holdout.first_count) if one_fold else points)
         _keep_one_with_slopes(race)
         race.keep(MOST_COMPARED, OF_EACH_KIND)
         return is_alone_with_slopes(race.choices)

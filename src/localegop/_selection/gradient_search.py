@@ -122,16 +122,16 @@ class GradientSearch:
         process = GradientKriging(LENGTH * self.unit, RIDGE, False, n_slopes, SLOPE_RIDGE, n_places)
         return descend(process, MOVES, _moved, self.error)
 
-    def grow(self, process: GradientKriging) -> tuple[GradientKriging, float]:
+    def grow(self, process: GradientKriging, n: int) -> tuple[GradientKriging, float]:
         """Look for length and noise of a process of few functions again, and give it all it may have.
 
         The more functions there are, the shorter the best length may be. The error is that with some more
-        of them, since that with all takes long.
+        of them, since that with all of n rows takes long.
         """
         sample = self.sample
         assert sample.slopes is not None
         process = descend(process, MOVES, _moved, self.error)
-        most, _ = functions_for(sample.n, sample.slopes.most_each, MOST_WORK, MOST_FUNCTIONS)
+        most, _ = functions_for(n, sample.slopes.most_each, MOST_WORK, MOST_FUNCTIONS)
         more = replace(process, n_places=min(2 * process.n_places, most))
         more = min(more, for_more_rows(more), key=self.error)
         return replace(more, n_places=most), self.error(more)
