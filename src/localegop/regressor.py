@@ -389,8 +389,9 @@ class LocalEGOPRegressor(RegressorMixin, LocalEGOPEstimator):  # type: ignore[mi
         a process of all rows; beyond the training rows it is found by differences of predictions. Where
         every query has a local fit of its own (``predict`` then jumps a little where neighbors come and
         go), it is the slope of that fit. Where predictions bend at the values of training rows
-        (``choice_.final.kind`` is "jagged"), it is the mean of the slopes on both sides there. :meth:`localize` tells gradients averaged over the choices that
-        came close, which explain f better and are no derivative of any one predictor.
+        (``choice_.final.kind`` is "jagged"), it is the mean of the slopes on both sides there.
+        :meth:`localize` tells gradients averaged over the choices that came close, which explain f better
+        and are no derivative of any one predictor.
 
         Parameters
         ----------

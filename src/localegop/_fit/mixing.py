@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 AnyTrial = Trial[Any, Any]
 
 MOST_ROWS = 1500  # beyond, several processes of all rows take too much of the time of a fit
-SAMPLE = 400  # rows at which they are compared
+SAMPLE = 800  # rows at which they are compared
 MOST_REFINED = 700  # rows up to which a process that was asked for is looked for more closely
 STEEPNESS = 20.0  # shares are errors to the power of minus this: half as much for 3.5 % more error
 FEWEST_SHARE, MOST_PARTS = 0.05, 5
