@@ -121,7 +121,8 @@ def test_a_fit_forgets_what_explained_the_one_before(model):
 
 def test_axes_of_every_origin_are_found_again(model):
     inner = model._models[0]
-    origins = [origin for origin in ORIGINS if not origin.startswith("given")]  # this has no gradients
+    # this has no gradients, and a jagged process is found with its axes: see test_jagged_trial
+    origins = [origin for origin in ORIGINS if origin != "jagged" and not origin.startswith("given")]
     rivals = inner.decisions.rivals
     every = (rivals.every[0], *(Rival(rivals.every[0].choice, origin) for origin in origins))
     picks = tuple(1 + half % len(origins) for half in range(2 * PAIRS))

@@ -77,7 +77,7 @@ def test_one_feature_leaves_one_trial(tried):
     [
         ({}, ["initial", "slopes"]),
         ({"degree": "auto", "final": "polynomial"}, ["initial", "slopes"]),
-        ({"degree": "auto", "final": "global"}, ["initial", "slopes", "gentle", "features"]),
+        ({"degree": "auto", "final": "global"}, ["initial", "slopes", "gentle", "features", "jagged"]),
         ({"degree": "auto", "final": "kriging"}, ["initial", "slopes"]),
         ({"degree": "auto", "max_neighbors": 60}, ["initial", "slopes"]),
     ],

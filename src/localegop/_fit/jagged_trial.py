@@ -32,7 +32,7 @@ def trial_of_jagged(search: Search[D, M_co], first: Trial[D, M_co]) -> list[Tria
     if rest.n < FEWEST_PER_LENGTH * rest.dimension:
         return []
     found = find_at(rest)
-    return [] if found is None else [_trial(search, found)]
+    return [_trial(search, found)] if found is not None and found.is_jagged else []
 
 
 def find_at(rows: LocalData) -> JaggedFit | None:

@@ -33,6 +33,11 @@ class JaggedFit:
     axes: Array
     process: JaggedKriging
 
+    @property
+    def is_jagged(self) -> bool:
+        """Whether the function is jagged at all: of a smooth one this part is as small as it may be."""
+        return self.process.jagged > 1.5 * LEAST_SHARE
+
 
 def find_jagged(rows: Array, labels: Array, sample_weight: Array) -> JaggedFit | None:
     """Find the process of some rows (m, D); None if they tell nothing."""
