@@ -320,6 +320,11 @@ ARRAYS = [
     ("initial_transform", lambda array: None, "array 'initial_transform' is missing"),
     ("initial_transform", with_entry(1e200), "'initial_transform' has an entry 1e[+]200"),
     ("initial_transform", with_entry(1e90), "'features' is too large in its initial units"),
+    (
+        "initial_transform",
+        lambda array: 1e-200 * array,
+        "'features' varies too little in its initial units",
+    ),
     ("surprise", lambda array: np.ones(3), "array 'surprise' is unknown"),
 ]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from localegop._data.archive import FORMAT, require
 from localegop._data.curves import Curves
 from localegop._data.slopes import GivenSlopes
-from localegop._data.units import Units
+from localegop._data.units import MOST_SPREAD, Units
 from localegop._engine.blend import can_blend
 from localegop._engine.choice import Choice
 from localegop._engine.few_functions import FunctionKriging
@@ -230,6 +230,9 @@ def check_features(features: Array | None, decisions: Decisions, rows: Array) ->
     require(alike, "array 'features' does not fit to array 'rows'")
     initial = replace(decisions.units, transform=decisions.rivals.transform).features(features)
     require(bool((np.abs(initial) <= FAR).all()), "array 'features' is too large in its initial units")
+    spread = np.ptp(initial, axis=0)
+    seen = (spread == 0.0) | (spread >= 1.0 / MOST_SPREAD)  # less would not be seen beside rounding
+    require(bool(seen.all()), "array 'features' varies too little in its initial units")
 
 
 def unpack_field(
