@@ -1,7 +1,7 @@
 """The trial of the process of a partly jagged function, in axes of its own.
 
-Its axes and its constants are found together. While choices are compared they are those of the rows that
-the first fold leaves; after the choice they are found again at all rows, and do not depend on the fold.
+Its axes and its constants are found together. While choices are compared they are those of rows that the
+first fold leaves; after the choice they are found again at all rows, and do not depend on the fold.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.local_data import LocalData
 from localegop._fit.backend import D, M_co
 from localegop._fit.trials import Search, Trial
-from localegop._selection.jagged_search import MOST_SEARCHED, JaggedFit, find_jagged
+from localegop._selection.jagged_search import JaggedFit, find_jagged
 
 FEWEST_PER_LENGTH = 8  # rows a feature, from which on two lengths for each may be found
+FEW_SEARCHED, MOST_SEARCHED = 400, 600  # rows, before the choice and after it
+
+
+class JaggedTrial(Trial[D, M_co]):
+    """The trial; ``whole`` if its axes and process were found at all rows."""
+
+    def __init__(self, search: Search[D, M_co], found: JaggedFit, *, whole: bool = False) -> None:
+        super().__init__(search, search.start.in_axes(found.axes), origin="jagged", known=found.process)
+        self.whole = whole
 
 
 def trial_of_jagged(search: Search[D, M_co], first: Trial[D, M_co]) -> list[Trial[D, M_co]]:
@@ -31,23 +40,17 @@ def trial_of_jagged(search: Search[D, M_co], first: Trial[D, M_co]) -> list[Tria
     rest = first.holdout.fold(0).everything
     if rest.n < FEWEST_PER_LENGTH * rest.dimension:
         return []
-    found = find_at(rest)
-    return [_trial(search, found)] if found is not None and found.is_jagged else []
-
-
-def find_at(rows: LocalData) -> JaggedFit | None:
-    """Find axes and process at some of these rows."""
-    some = rows.subset(spread_points(rows.n, MOST_SEARCHED))
-    return find_jagged(some.rows, some.labels, some.sample_weight)
+    found = _find_at(rest, FEW_SEARCHED)
+    return [JaggedTrial(search, found)] if found is not None and found.is_jagged else []
 
 
 def found_again(trial: Trial[Any, Any]) -> Trial[Any, Any]:
     """Return the trial with axes and process of all rows; other trials stay as they are."""
-    if trial.known is None:
+    if not isinstance(trial, JaggedTrial) or trial.whole:
         return trial
     search, data = trial.search, trial.search.start.data
-    found = find_at(search.backend.gather(data, np.arange(data.n)))
-    return trial if found is None else _trial(search, found)
+    found = _find_at(search.backend.gather(data, np.arange(data.n)), MOST_SEARCHED)
+    return trial if found is None else JaggedTrial(search, found, whole=True)
 
 
 def choice_again(choice: Choice, process: GlobalKriging | None) -> Choice:
@@ -57,5 +60,7 @@ def choice_again(choice: Choice, process: GlobalKriging | None) -> Choice:
     return replace(choice, final=process)
 
 
-def _trial(search: Search[D, M_co], found: JaggedFit) -> Trial[D, M_co]:
-    return Trial(search, search.start.in_axes(found.axes), origin="jagged", known=found.process)
+def _find_at(rows: LocalData, most: int) -> JaggedFit | None:
+    """Find axes and process at some of these rows."""
+    some = rows.subset(spread_points(rows.n, most))
+    return find_jagged(some.rows, some.labels, some.sample_weight)

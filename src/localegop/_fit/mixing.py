@@ -24,6 +24,7 @@ from localegop._engine.gradient_field import spread_points
 from localegop._engine.gradient_kriging import GradientKriging
 from localegop._engine.jagged_kriging import JaggedKriging
 from localegop._engine.mixture import Mixture, Part
+from localegop._fit.jagged_trial import found_again
 from localegop._fit.trials import Trial
 from localegop._predict.rivals import Rival, Rivals
 from localegop._selection.global_search import GlobalSearch
@@ -106,7 +107,7 @@ def _search(trial: AnyTrial, most: int = SAMPLE) -> GlobalSearch:
 def _candidates(trials: Sequence[AnyTrial]) -> list[_Candidate]:
     """List the processes of all trials."""
     found = []
-    for trial in trials:
+    for trial in map(found_again, trials):
         search = _search(trial)
         found += [_Candidate(search, trial, one, search.error(one)) for one in trial.global_processes]
     return found

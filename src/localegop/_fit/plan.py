@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Generic
@@ -156,10 +155,11 @@ def _find_best(backend: Backend[D, M_co], start: Start[D], progress: Progress) -
     left = _most_promising(trials)
     progress.advance()
     settled = _settle(left)
-    again = {trial: found_again(trial) for trial in trials}
+    again = found_again(settled.trial)
+    trials = [again if trial is settled.trial else trial for trial in trials]
     settled = settled.found_again(again)
     best, choice, rivals = mix_processes(
-        list(again.values()), settled.trial, settled.choice, settled.rivals, settled.least_of_processes
+        trials, settled.trial, settled.choice, settled.rivals, settled.least_of_processes
     )
     classes = calibrate_classes(best.holdout, choice) if search.settings.classifies else None
     progress.advance()
@@ -320,16 +320,13 @@ class Settled(Generic[D, M_co]):
     rivals: Rivals
     least_of_processes: float
 
-    def found_again(self, again: Mapping[Trial[D, M_co], Trial[D, M_co]]) -> Settled[D, M_co]:
-        """Return the same with the process of a partly jagged function as it was found again."""
-        process = next((trial.known for trial in again.values() if trial.known is not None), None)
-        every = tuple(replace(one, choice=choice_again(one.choice, process)) for one in self.rivals.every)
-        return replace(
-            self,
-            trial=again.get(self.trial, self.trial),
-            choice=choice_again(self.choice, process),
-            rivals=replace(self.rivals, every=every),
+    def found_again(self, again: Trial[D, M_co]) -> Settled[D, M_co]:
+        """Return the same with the trial as it was found again, and its process."""
+        every = tuple(
+            replace(one, choice=choice_again(one.choice, again.known)) for one in self.rivals.every
         )
+        choice = choice_again(self.choice, again.known)
+        return replace(self, trial=again, choice=choice, rivals=replace(self.rivals, every=every))
 
 
 def _settle(trials: list[Trial[D, M_co]]) -> Settled[D, M_co]:

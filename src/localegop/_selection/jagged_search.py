@@ -20,7 +20,6 @@ from localegop._selection.feature_lengths import Likelihood, Standardized, weigh
 
 Array = NDArray[np.float64]
 
-MOST_SEARCHED = 600  # rows
 SHARE = 0.1  # variance of the jagged part to begin with, over that of the smooth one
 LEAST_SHARE, MOST_SHARE = 1e-3, 1e3
 LONGEST, SHORTEST = np.exp(5.0), np.exp(-1.0)  # lengths of the jagged part, over those to begin with
