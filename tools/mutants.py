@@ -82,6 +82,19 @@ ALSO: dict[str, tuple[str, ...]] = {
     "_predict/decisions.py": ("fit/test_robustness.py",),
     "_predict/rivals.py": ("explain/test_errors.py",),
     "_data/rows.py": ("data/test_sums.py",),
+    "_data/units.py": ("test_local_slopes.py",),
+    "_data/class_labels.py": ("test_classifier.py",),
+    "_engine/few_functions.py": ("predict/test_function_final.py",),
+    "_fit/class_calibration.py": ("test_classifier.py",),
+    "_fit/growing.py": ("fit/test_growing_with_slopes.py", "predict/test_function_final.py"),
+    "_fit/trials.py": ("fit/test_plan.py",),
+    "_predict/classes.py": ("test_classifier.py",),
+    "_predict/coverage.py": ("predict/test_uncertainty.py",),
+    "_selection/averaged_labels.py": ("fit/test_averaged_trial.py",),
+    "_selection/climbing.py": ("selection/test_jagged_search.py",),
+    "_selection/holdout.py": ("fit/test_trials.py",),
+    "_selection/losses.py": ("selection/test_logistic_search.py", "test_classifier.py"),
+    "_selection/tally.py": ("selection/test_final.py", "predict/test_rivals.py"),
 }
 RULES = ("test_rules_that_decide.py", "test_known_answers.py")  # for all that computes
 SLOWER, LIMIT = 2.0, 60.0  # times the CPU seconds of all tests without a change; seconds if not known
