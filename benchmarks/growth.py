@@ -114,6 +114,7 @@ def arguments(given=None):
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--time-limit", type=float, default=inf, metavar="SECONDS", help="of one fit")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep results, and go on from them")
+    parser.add_argument("--busy", action="store_true", help="the page is to say that the machine was busy")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page, and a figure beside it")
     return parser.parse_args(given)
 
@@ -127,7 +128,7 @@ def main():
     store.tell_of_other_commits()
     found = run(given, store)
     if given.page and found:
-        write_page(given.page, found, store.commits_taken)
+        write_page(given.page, found, store.commits_taken, busy=given.busy)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,17 @@ log n by least squares: its mean over samples, with its standard error. Written 
 {errors}
 
 ## Times of fits, in seconds
-
+{busy}
 {times}
 """
 
+BUSY = """
+Other work went on meanwhile, more at some times than at others: these times are too long by factors of 1 to
+10, and do not compare with each other. [Speed](speed.md) has times of a machine that does nothing else.
+"""
 
-def write_page(path: Path, records: list[dict], commits: set[str]) -> None:
+
+def write_page(path: Path, records: list[dict], commits: set[str], *, busy: bool = False) -> None:
     """Write the page, and its figure in the folder ``figures`` beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = save_figures({path.stem: draw(records)}, path.parent / "figures")[path.stem]
@@ -43,6 +48,7 @@ def write_page(path: Path, records: list[dict], commits: set[str]) -> None:
         "commit": " and ".join(sorted(commits)),
         "threads": " or ".join(sorted({str(each["threads"]) for each in records})),
         "figure": figure.name,
+        "busy": BUSY if busy else "",
     }
     errors, times = ("\n".join(table(records, column)) for column in COLUMNS)
     path.write_text(PAGE.format(**facts, errors=errors, times=times), encoding="utf-8")

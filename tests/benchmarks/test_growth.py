@@ -78,6 +78,9 @@ def test_the_page_has_tables_and_a_figure(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install 'localegop[plot]'")
     growth_page.write_page(tmp_path / "docs" / "growth.md", made_up(), {"abc"})
     text = (tmp_path / "docs" / "growth.md").read_text()
+    assert "Other work went on" not in text
+    growth_page.write_page(tmp_path / "busy.md", made_up(), {"abc"}, busy=True)
+    assert "Other work went on meanwhile" in (tmp_path / "busy.md").read_text()
     assert "| 0.1 | 5 | field Local EGOP | 0.001 | 3.16e-05 | 1e-06 | -1.50 ± 0.50 |" in text
     assert "| 0.1 | 5 | field Local EGOP | 0.1 | 1 | 10 | 1.00 ± 0.00 |" in text
     assert "| 0.1 | 5 | k nearest neighbors | 0.5 |  |  |  |" in text
