@@ -234,6 +234,17 @@ def test_missing_labels_are_refused_or_left_out(missing):
     assert (model.predict_proba(X) == same.predict_proba(X)).all()
 
 
+def test_missing_features_are_refused_or_left_out():
+    X, y = ring(60)
+    X[7, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        LocalEGOPClassifier().fit(X, y)
+    model = LocalEGOPClassifier(**QUICK, missing="drop").fit(X, y)
+    same = LocalEGOPClassifier(**QUICK).fit(np.delete(X, 7, axis=0), np.delete(y, 7))
+    asked = ring(20)[0]
+    assert (model.predict_proba(asked) == same.predict_proba(asked)).all()
+
+
 def test_continuous_labels_are_refused():
     X, _ = ring(50)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):

@@ -151,3 +151,20 @@ def test_repeated_and_useless_rows_leave_numbers():
 def test_the_number_of_functions_falls_with_the_rows():
     assert most_places(100) == 100
     assert most_places(4000) > most_places(8000) > most_places(20_000) >= 500
+
+
+def test_variance_factors_without_a_block_are_sums_of_squared_coefficients():
+    """A coefficient is what the prediction changes by with a label."""
+    rows, labels, weight = problem()
+    own, block = np.array([3]), [np.array([7, 9], dtype=np.int32)]
+
+    def value(given):
+        return solved(rows, given, weight).without_blocks(own, block)[0][0, 0]
+
+    here, coefficients = value(labels), []
+    for k in range(len(rows)):
+        moved = labels.copy()
+        moved[k] += 1.0
+        coefficients.append(value(moved) - here)
+    _, factors = solved(rows, labels, weight).without_blocks(own, block)
+    assert factors[0] == pytest.approx(np.sum(np.square(coefficients) / weight), rel=1e-5)
