@@ -6,24 +6,16 @@
 #include <cstddef>
 #include <vector>
 
+#include "covariances.hpp"
 #include "hot.hpp"
 #include "parallel.hpp"
 
 namespace localegop {
 
-// Points as columns (dim x stride), padded, and centers as rows (count x dim).
-struct CityBlockInput {
-    const double* columns;
-    std::size_t stride, n, dim;
-    const double* centers;
-    std::size_t count;
-    bool lower;  // the centers are the points: of row i only the first i + 1 entries are wanted
-};
-
 // Takes one center at a time.
 class CityBlockWorker {
   public:
-    CityBlockWorker(const CityBlockInput& in, double* kernel)
+    CityBlockWorker(const CovarianceInput& in, double* kernel)
         : in_(in), kernel_(kernel), hot_(hot_loops()), distances_(in.stride), found_(in.stride) {}
 
     void operator()(std::size_t center) {
@@ -40,7 +32,7 @@ class CityBlockWorker {
     }
 
   private:
-    const CityBlockInput& in_;
+    const CovarianceInput& in_;
     double* kernel_;  // (count x n)
     const HotLoops& hot_;
     std::vector<double> distances_, found_;
@@ -48,7 +40,7 @@ class CityBlockWorker {
 
 // Fills the covariances; false if interrupted.
 template <class Interrupted>
-bool fill_city_block(const CityBlockInput& in, double* kernel, int threads, Interrupted interrupted) {
+bool fill_city_block(const CovarianceInput& in, double* kernel, int threads, Interrupted interrupted) {
     const auto make = [&] { return CityBlockWorker(in, kernel); };
     return parallel_for(in.count, threads, make, interrupted);
 }

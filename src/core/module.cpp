@@ -469,7 +469,7 @@ void city_block(In<double, 2> rows, In<double, 2> centers, Filled<double, 2> out
     require(out.shape(0) == count && out.shape(1) == n, "out must be (centers, rows)");
     without_gil([&] {
         const std::vector<double> columns = columns_of(rows.data(), n, dim);
-        const CityBlockInput in{columns.data(), padded(n), n, dim, centers.data(), count, lower};
+        const CovarianceInput in{columns.data(), padded(n), n, dim, centers.data(), count, lower};
         return fill_city_block(in, out.data(), threads, signal_arrived);
     });
 }

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localegop import _core
+from localegop._data.sums import measure_extent
 from localegop._engine.global_kriging import GlobalKriging, Near, SolvedProcess, lower_covariances
 
 Array = NDArray[np.float64]
@@ -76,10 +77,7 @@ class SolvedJagged(SolvedProcess):
     @cached_property
     def _window(self) -> Array:
         """Half the width (D,) of what slopes at rows are averaged over."""
-        part = self.sample_weight / self.sample_weight.sum()
-        mean = np.einsum("n,nd->d", part, self.rows, optimize=False)
-        squares = np.einsum("n,nd->d", part, (self.rows - mean) ** 2, optimize=False)
-        window: Array = WINDOW * np.sqrt(squares)
+        window: Array = WINDOW * measure_extent(self.rows, self.sample_weight).std
         return window
 
 
